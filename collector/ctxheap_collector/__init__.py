@@ -1,0 +1,1 @@
+"""Read, store and report what agents send."""

@@ -1,0 +1,3 @@
+"""Hold the version in one place."""
+
+__version__ = "0.1.0"
