@@ -1,0 +1,344 @@
+"""Build one session's heap from its exchanges, call by call.
+
+    exchanges ──▶ HeapBuilder.add ──▶ objects, residents, uses, supersessions   (content ends here)
+                  HeapBuilder.finish ──▶ Heap: the same with every billed token owned (SPEC 3.3)
+
+`add` costs what is new in the prompt plus one pass over its length; content is dropped as soon as
+it was counted and compared.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter as Tally
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ctxheap.heap.attribution import attribute
+from ctxheap.heap.evidence import EvidenceTracker, Use
+from ctxheap.heap.model import Compaction, Exchange, Kind, Part, Usage
+from ctxheap.heap.names import name_of
+from ctxheap.heap.sizes import Growth, measure
+from ctxheap.heap.supersession import Ledger, Superseded
+from ctxheap.heap.tags import INHERENT
+
+_SOFT_KINDS = frozenset({"tool_definition", "media", "reasoning"})
+_FRAMING_PER_MESSAGE = 3  # OpenAI's chat format: 3 tokens a message and 3 to prime the reply (SPEC 3.3)
+
+
+class TokenCounter(Protocol):
+    """Count texts with one model's tokenizer."""
+
+    @property
+    def exact(self) -> bool:
+        """Say whether this is the model's real tokenizer."""
+        ...
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text."""
+        ...
+
+
+@dataclass(slots=True)
+class HeapObject:
+    """Hold one object of a session; `birth` and `last` are call numbers, 1-based."""
+
+    number: int
+    id: str
+    kind: Kind
+    tag: str
+    name: str
+    birth: int
+    last: int
+    raw: int
+    pinned: bool
+    error: bool
+    answers: int | None = None
+    """Number of the tool call that this tool result answers."""
+    measured: bool = False
+    """Whether `raw` is known rather than counted: given by the source or by billed growth."""
+
+    @property
+    def inherent(self) -> bool:
+        """Return whether the object is live by its nature (SPEC 5.4)."""
+        return self.pinned or self.tag.partition(":")[0] in INHERENT
+
+
+@dataclass(slots=True)
+class Call:
+    """Hold one call without content: `numbers[i]` is billed with `tokens[i]`, in prompt order."""
+
+    number: int
+    id: str
+    model: str
+    provider: str
+    started_ns: int | None
+    usage: Usage | None
+    numbers: array[int]
+    tokens: array[int]
+    born: tuple[int, ...]
+    extends: bool
+    """Whether the whole prompt of the call before stands unchanged in front."""
+    exact: bool
+    implied: bool
+    incomplete: bool
+    compaction: Compaction | None
+    messages: int
+    factor: float = 1.0
+    """Billed input over raw counts."""
+
+    @property
+    def estimated(self) -> bool:
+        """Return whether nothing was billed, so that the tokens are raw counts."""
+        return self.usage is None
+
+
+@dataclass(slots=True)
+class Heap:
+    """Hold a session's heap: every number of SPEC follows from it without content."""
+
+    session: str
+    parent: str | None
+    agent: str
+    objects: list[HeapObject] = field(default_factory=list[HeapObject])
+    calls: list[Call] = field(default_factory=list[Call])
+    uses: list[Use] = field(default_factory=list[Use])
+    superseded: list[Superseded] = field(default_factory=list[Superseded])
+
+
+class HeapBuilder:
+    """Build the heap of one session; exchanges come in call order, repeated ones are ignored."""
+
+    def __init__(self, *, session: str, counter_for: Callable[[str, str], TokenCounter]) -> None:
+        self._heap = Heap(session, None, "")
+        self._counter_for = counter_for
+        self._evidence = EvidenceTracker()
+        self._ledger = Ledger()
+        self._numbers: dict[tuple[bytes, int], int] = {}
+        self._occurrences: Tally[bytes] = Tally()
+        self._prompt: Sequence[Part] = ()
+        self._resident: array[int] = array("I")
+        self._tool_calls: dict[str, tuple[int, Part]] = {}
+        self._own: list[tuple[int, ...]] = []
+        self._outputs: frozenset[bytes] = frozenset()
+        self._seen_calls: set[str] = set()
+
+    def add(self, exchange: Exchange) -> None:
+        """Take in the next call of the session."""
+        if exchange.call_id in self._seen_calls:
+            return
+        self._seen_calls.add(exchange.call_id)
+        heap = self._heap
+        heap.parent = heap.parent or exchange.parent
+        heap.agent = heap.agent or exchange.agent
+        number = len(heap.calls) + 1
+        kept = _common_prefix(self._prompt, exchange.prompt)
+        extends = kept == len(self._prompt)
+        if not extends:
+            self._occurrences = Tally(part.identity for part in exchange.prompt[:kept])
+        counter = self._counter_for(exchange.model, exchange.provider)
+        numbers = self._resident[:kept]
+        entering = exchange.prompt[kept:]
+        born = self._enter(entering, number, counter, numbers)
+        if not extends:
+            self._leave(self._resident[kept:], numbers[kept:])
+        for resident in numbers[kept:]:
+            heap.objects[resident].last = number
+        heap.calls.append(_call(exchange, number, numbers, born, extends, counter.exact))
+        self._own.append(tuple(n for n in born if bytes.fromhex(heap.objects[n].id[:32]) in self._outputs))
+        self._prompt, self._resident = exchange.prompt, numbers
+        self._outputs = frozenset(part.identity for part in exchange.output)
+        heap.uses.extend(self._evidence.output(number, exchange.output))
+
+    def finish(self) -> Heap:
+        """Return the heap with every billed token of every call owned by one object."""
+        heap = self._heap
+        for call in heap.calls:
+            for number in call.numbers:
+                heap.objects[number].last = call.number
+        self._measure()
+        _own_every_token(heap)
+        return heap
+
+    def _enter(
+        self, entering: Sequence[Part], call: int, counter: TokenCounter, numbers: array[int]
+    ) -> tuple[int, ...]:
+        """Append the numbers of `entering` to `numbers` and return those of objects born here."""
+        objects = self._heap.objects
+        born: list[tuple[int, Part]] = []
+        for part in entering:
+            self._occurrences[part.identity] += 1
+            occurrence = self._occurrences[part.identity]
+            number = self._numbers.get((part.identity, occurrence))
+            if number is None:
+                number = len(objects)
+                self._numbers[part.identity, occurrence] = number
+                objects.append(self._object(number, part, occurrence, call))
+                born.append((number, part))
+            elif objects[number].last < call - 1:
+                self._evidence.see(number, part, call)
+            numbers.append(number)
+        _count([(objects[number], part) for number, part in born], counter)
+        for number, part in born:
+            self._evidence.see(number, part, call)
+            self._supersede(number, part, call)
+        return tuple(number for number, _ in born)
+
+    def _object(self, number: int, part: Part, occurrence: int, call: int) -> HeapObject:
+        request = self._tool_calls.get(part.call_id) if part.kind == "tool_result" else None
+        if part.kind == "tool_call" and part.call_id:
+            self._tool_calls[part.call_id] = (number, part)
+        return HeapObject(
+            number=number,
+            id=part.identity.hex() + (f"#{occurrence}" if occurrence > 1 else ""),
+            kind=part.kind,
+            tag=part.tag,
+            name=name_of(part, request[1] if request else None),
+            birth=call,
+            last=call,
+            raw=0,
+            pinned=part.pinned,
+            error=part.error,
+            answers=request[0] if request else None,
+        )
+
+    def _supersede(self, number: int, part: Part, call: int) -> None:
+        answers = self._heap.objects[number].answers
+        request = self._tool_calls[part.call_id][1] if answers is not None else None
+        for event in self._ledger.add(number, part, request, call=call, request_number=answers):
+            self._heap.superseded.append(event)
+            self._evidence.supersede(event.number)
+
+    def _leave(self, before: array[int], after: array[int]) -> None:
+        for number in sorted(set(before) - set(after)):
+            self._evidence.drop(number)
+            self._ledger.dropped(number)
+
+    def _measure(self) -> None:
+        """Size estimated objects by billed growth, and the rest by the scale that was learnt."""
+        heap = self._heap
+        raw = [item.raw for item in heap.objects]
+        growths = [growth for growth in map(self._growth, heap.calls) if growth is not None]
+        before = list(raw)
+        scale = measure(growths, raw)
+        measured = {n for growth in growths for n in (*growth.own, *growth.other) if raw[n] != before[n]}
+        estimated = {n for call in heap.calls if not call.exact for n in call.born}
+        for item in heap.objects:
+            if item.number in estimated and item.number not in measured and not item.measured:
+                raw[item.number] = round(raw[item.number] * scale)
+            item.measured = item.measured or item.number in measured
+            item.raw = raw[item.number]
+
+    def _growth(self, call: Call) -> Growth | None:
+        before = self._heap.calls[call.number - 2] if call.number > 1 else None
+        if call.exact or call.usage is None or not call.extends:
+            return None
+        if before is None:
+            if any(self._heap.objects[n].kind == "hidden" for n in call.numbers):
+                return None
+            return Growth(call.usage.input, (), call.born, 0)
+        if before.usage is None or before.model != call.model:
+            return None
+        own = self._own[call.number - 1]
+        other = tuple(n for n in call.born if n not in own)
+        return Growth(call.usage.input - before.usage.input, own, other, before.usage.output)
+
+
+def _count(born: Sequence[tuple[HeapObject, Part]], counter: TokenCounter) -> None:
+    open_ = [(item, part) for item, part in born if part.tokens is None and part.kind != "hidden"]
+    texts = [part.tool + part.text if part.kind == "tool_call" else part.text for _, part in open_]
+    for (item, _), tokens in zip(open_, counter.count(texts), strict=True):
+        item.raw = tokens
+    for item, part in born:
+        if part.tokens is not None:
+            item.raw, item.measured = part.tokens, True
+
+
+def _common_prefix(old: Sequence[Part], new: Sequence[Part]) -> int:
+    length = min(len(old), len(new))
+    if length and old[length - 1] is new[length - 1] and all(map(_same, old, new)):
+        return length
+    for i in range(length):
+        if old[i] is not new[i] and old[i].identity != new[i].identity:
+            return i
+    return length
+
+
+def _same(old: Part, new: Part) -> bool:
+    return old is new
+
+
+def _call(
+    exchange: Exchange, number: int, numbers: array[int], born: tuple[int, ...], extends: bool, exact: bool
+) -> Call:
+    return Call(
+        number=number,
+        id=exchange.call_id,
+        model=exchange.model,
+        provider=exchange.provider,
+        started_ns=exchange.started_ns,
+        usage=exchange.usage,
+        numbers=numbers,
+        tokens=array("i"),
+        born=born,
+        extends=extends,
+        exact=exact,
+        implied=exchange.implied,
+        incomplete=exchange.incomplete,
+        compaction=exchange.compaction,
+        messages=_messages(exchange.prompt),
+    )
+
+
+def _messages(prompt: Sequence[Part]) -> int:
+    """Return the messages that a prompt is wrapped in: the parts of an assistant turn share one."""
+    messages, role = 0, ""
+    for part in prompt:
+        if part.kind != "tool_definition" and not (part.role == role == "assistant"):
+            messages += 1
+        role = part.role
+    return messages
+
+
+def _own_every_token(heap: Heap) -> None:
+    rest = _Rest(heap)
+    for call in heap.calls:
+        raw = [heap.objects[n].raw for n in call.numbers]
+        hidden = next((i for i, n in enumerate(call.numbers) if heap.objects[n].kind == "hidden"), None)
+        if call.usage is not None and hidden is not None:
+            # What was billed beyond the visible parts is what the capture cannot hold.
+            raw[hidden] = max(0, call.usage.input - sum(raw))
+        split = attribute(
+            call.usage.input if call.usage else None,
+            raw,
+            exact=call.exact,
+            soft=[heap.objects[n].kind in _SOFT_KINDS for n in call.numbers],
+            overhead=_FRAMING_PER_MESSAGE * (call.messages + 1) if call.exact else 0,
+        )
+        call.factor = split.factor
+        call.tokens = array("i", split.tokens)
+        rest.append(call, "framing", split.framing)
+        rest.append(call, "unattributed", split.unattributed)
+
+
+class _Rest:
+    """Give what no part of a prompt owns to one object a tag, last in prompt order."""
+
+    def __init__(self, heap: Heap) -> None:
+        self._heap = heap
+        self._items: dict[str, HeapObject] = {}
+
+    def append(self, call: Call, tag: str, tokens: int) -> None:
+        if not tokens:
+            return
+        item = self._items.get(tag)
+        if item is None:
+            item = self._items[tag] = HeapObject(
+                len(self._heap.objects), tag, "hidden", tag, tag, call.number, call.number, 0, False, False
+            )
+            self._heap.objects.append(item)
+            call.born = (*call.born, item.number)
+        item.last, item.raw = call.number, tokens
+        call.numbers.append(item.number)
+        call.tokens.append(tokens)
