@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Read transcripts that agents left on disk as calls with their content."""

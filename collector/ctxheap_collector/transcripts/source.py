@@ -1,0 +1,264 @@
+"""Open transcripts as streams of JSON values, so that a format's reader sees values and never bytes.
+
+    paths ──expand──▶ Found ──Source──▶ head()       a bounded look at the opening, for detection
+                                        records()    one value a line (JSON Lines)
+                                        documents()  one value a file (JSON)
+
+Nothing that is wrong with one line or file ends the reading: it is listed in `Source.skipped` with its
+reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from ctxheap_collector.transcripts import source_bytes
+from ctxheap_collector.transcripts.source_paths import Found, expand
+
+__all__ = ["STDIN", "Found", "Head", "Skipped", "Source", "Unreadable", "expand"]
+
+STDIN = Path("-")
+HEAD_RECORDS = 20
+HEAD_BYTES = 8 << 20
+HEAD_TEXT_BYTES = 64 << 10
+MAX_DOCUMENT_BYTES = 1 << 30
+_SPACE = b" \t\r\n\0"
+
+
+class Unreadable(Exception):  # noqa: N818 - it names a state of the input, as messages to people do
+    """Say that an input cannot be read: which one, what was looked for, and what would help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Name one thing that was left out. `line` counts from 1; 0 means the whole file."""
+
+    line: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Head:
+    """Hold the opening of a source.
+
+    Attributes:
+        records: The first values of JSON Lines, at most `HEAD_RECORDS`; a one-line file's value too.
+        document: The value when the whole file is one JSON value, else None.
+        text: The first 64 KB as text.
+    """
+
+    records: list[object] = field(default_factory=list[object])
+    document: object | None = None
+    text: str = ""
+
+
+class Source:
+    """Read one transcript: a file, standard input, or several files that belong together.
+
+    Attributes:
+        name: What messages to people call it.
+        files: The files in reading order; `STDIN` for standard input.
+        skipped: What was left out so far, with reasons; complete once reading is.
+        on_bytes: Called with the raw bytes read since the last call, for progress bars.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        files: tuple[Path, ...],
+        *,
+        stdin: IO[bytes] | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> None:
+        self.name = name
+        self.files = files
+        self.skipped: list[Skipped] = []
+        self.on_bytes = on_bytes
+        self._stdin = stdin
+        self._spools: dict[Path, IO[bytes]] = {}
+        self._head: Head | None = None
+
+    @classmethod
+    def of(cls, path: Path | str, *, on_bytes: Callable[[int], None] | None = None) -> Source:
+        """Return the source of one file; `-` is standard input."""
+        name = "standard input" if str(path) == "-" else str(path)
+        return cls(name, (Path(path),), on_bytes=on_bytes)
+
+    def skip(self, line: int, reason: str) -> None:
+        """List something that is left out of the reading."""
+        self.skipped.append(Skipped(line, reason))
+
+    def joined(self, files: tuple[Path, ...], name: str) -> Source:
+        """Return one source over more files that starts from what this one has already parsed."""
+        whole = Source(name, files, stdin=self._stdin, on_bytes=self.on_bytes)
+        whole._spools = self._spools
+        whole._head = self._head
+        return whole
+
+    def close(self) -> None:
+        """Let go of spooled input; plain files are never held open."""
+        for spooled in self._spools.values():
+            spooled.close()
+
+    def head(self) -> Head:
+        """Return the opening of the first file; read once, then remembered.
+
+        Raises:
+            Unreadable: The file is missing, a folder, not permitted, or broken before its first value.
+        """
+        if self._head is None:
+            self._head = self._read_head(self.files[0])
+        return self._head
+
+    def records(self) -> Iterator[tuple[int, object]]:
+        """Yield line number and value of every line, of all files in turn."""
+        for path in self.files:
+            with self._opened(path) as raw:
+                yield from self._file_records(path, raw)
+
+    def documents(self) -> Iterator[tuple[Path, object]]:
+        """Yield path and value of every whole-JSON file in turn; what `head` parsed is not parsed again."""
+        for path in self.files:
+            document = self._take_document(path)
+            if document is not None:
+                yield path, document
+
+    def _take_document(self, path: Path) -> object | None:
+        head = self._head
+        if path == self.files[0] and head is not None and head.document is not None:
+            document, head.document = head.document, None
+            # The value may be as large as the file: whoever reads it now is its only owner.
+            self._head = None
+            return document
+        with self._opened(path) as raw:
+            return self._parse_document(path, raw)
+
+    def _parse_document(self, path: Path, raw: IO[bytes]) -> object | None:
+        meter = source_bytes.Meter(raw, self.on_bytes)
+        try:
+            values = source_bytes.parse(_read_whole(source_bytes.unpack(raw)))
+        except (ValueError, *source_bytes.PackedError) as error:
+            self.skip(0, self._in(path, f"not one JSON value: {error}"))
+            return None
+        finally:
+            meter.flush()
+        if len(values) != 1:
+            self.skip(0, self._in(path, f"{len(values)} JSON values where one was expected"))
+        return values[0] if values else None
+
+    def _file_records(self, path: Path, raw: IO[bytes]) -> Iterator[tuple[int, object]]:
+        meter = source_bytes.Meter(raw, self.on_bytes)
+        number = 0
+        try:
+            for line in source_bytes.lines(source_bytes.unpack(raw)):
+                number = line.number
+                meter.note(len(line.data or b""))
+                for value in self._line_values(path, line):
+                    yield number, value
+        except source_bytes.PackedError as error:
+            self.skip(number + 1, self._in(path, f"cannot be read further: {error}"))
+        meter.flush()
+
+    def _line_values(self, path: Path, line: source_bytes.Line) -> list[object]:
+        if line.data is None:
+            self.skip(line.number, self._in(path, f"line over {source_bytes.MAX_LINE_BYTES >> 20} MB"))
+            return []
+        if not line.data.strip(_SPACE):
+            return []
+        try:
+            return source_bytes.parse(line.data)
+        except ValueError as error:
+            reason = f"not JSON: {error}" if line.is_terminated else "truncated"
+            self.skip(line.number, self._in(path, reason))
+            return []
+
+    def _read_head(self, path: Path) -> Head:
+        with self._opened(path) as raw:
+            try:
+                text = source_bytes.unpack(raw).read(HEAD_TEXT_BYTES)
+                raw.seek(0)
+                records, bad_first, is_single = _first_records(source_bytes.unpack(raw))
+                raw.seek(0)
+                head = Head(records, None, text.decode("utf-8", "replace"))
+                if is_single:
+                    head.document = records[0]
+                elif bad_first and text.lstrip(_SPACE)[:1] in (b"{", b"["):
+                    head.document = self._head_document(raw)
+                    head.records = records if head.document is None else []
+            except source_bytes.PackedError as error:
+                raise Unreadable(f"{self.name}: cannot be read ({error})") from error
+        return head
+
+    def _head_document(self, raw: IO[bytes]) -> object | None:
+        meter = source_bytes.Meter(raw, self.on_bytes)
+        try:
+            values = source_bytes.parse(_read_whole(source_bytes.unpack(raw)))
+        except ValueError:
+            return None
+        if len(values) != 1:
+            return None
+        meter.flush()
+        return values[0]
+
+    def _in(self, path: Path, reason: str) -> str:
+        return reason if len(self.files) == 1 else f"{path.name}: {reason}"
+
+    @contextlib.contextmanager
+    def _opened(self, path: Path) -> Generator[IO[bytes]]:
+        """Open a file at its start; keep spools of what cannot be opened twice."""
+        try:
+            spooled = self._spooled(path)
+            raw = spooled or path.open("rb", buffering=source_bytes.BUFFER_BYTES)
+        except OSError as error:
+            raise Unreadable(f"{self.name}: {error.strerror or error}") from error
+        raw.seek(0)
+        try:
+            yield raw
+        finally:
+            if spooled is None:
+                raw.close()
+
+    def _spooled(self, path: Path) -> IO[bytes] | None:
+        if path not in self._spools:
+            if path == STDIN:
+                self._spools[path] = source_bytes.spool(self._stdin or sys.stdin.buffer)
+            elif path.is_dir() or source_bytes.is_regular(path):
+                return None
+            else:
+                with path.open("rb") as pipe:
+                    self._spools[path] = source_bytes.spool(pipe)
+        return self._spools[path]
+
+
+def _read_whole(stream: IO[bytes]) -> bytes:
+    data = stream.read(MAX_DOCUMENT_BYTES + 1)
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"larger than {MAX_DOCUMENT_BYTES >> 30} GB")
+    return data
+
+
+def _first_records(stream: IO[bytes]) -> tuple[list[object], bool, bool]:
+    """Return the first values, whether the very first line is none, and whether there is just one value."""
+    values: list[object] = []
+    bad_first = False
+    seen = size = 0
+    for line in source_bytes.lines(stream):
+        data = line.data or b""
+        size += len(data)
+        if line.data is not None and not data.strip(_SPACE):
+            continue
+        if len(values) >= HEAD_RECORDS or (seen and size > HEAD_BYTES):
+            return values, bad_first, False
+        seen += 1
+        try:
+            values += source_bytes.parse(data)
+        except ValueError:
+            bad_first = bad_first or seen == 1
+            if bad_first and seen >= HEAD_RECORDS:
+                break
+    return values, bad_first, seen == 1 and len(values) == 1

@@ -1,0 +1,147 @@
+"""Read the bytes of a transcript as UTF-8 lines, whatever they are packed or encoded in.
+
+Gzip is recognised by its magic number and UTF-16 by its byte order mark, never by a file's name. What cannot
+be rewound (standard input, a pipe) is spooled first: detection looks at the opening, then reading starts
+over.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import orjson
+
+MAX_LINE_BYTES = 256 << 20
+SPOOL_MEMORY_BYTES = 16 << 20
+BUFFER_BYTES = 1 << 20
+REPORT_BYTES = 1 << 18
+
+_GZIP = b"\x1f\x8b"
+_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF16_OPENINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"{\0": "utf-16-le", b"\0{": "utf-16-be"}
+
+PackedError = (OSError, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Hold one line without its line end. `data` is None when it is longer than `MAX_LINE_BYTES`."""
+
+    number: int
+    data: bytes | None
+    is_terminated: bool
+
+
+def spool(stream: IO[bytes]) -> IO[bytes]:
+    """Copy a stream to memory, or to disk once it is large, so that it can be read twice."""
+    # The caller keeps the spool open for as long as its Source lives.
+    spooled = tempfile.SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES)  # noqa: SIM115
+    shutil.copyfileobj(stream, spooled, BUFFER_BYTES)
+    spooled.seek(0)
+    return spooled
+
+
+def is_regular(path: Path) -> bool:
+    """Say whether a path is a plain file, which can be read from the start again."""
+    return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116
+
+
+def unpack(raw: IO[bytes]) -> IO[bytes]:
+    """Return a stream of UTF-8 bytes without a byte order mark over `raw`, which must be rewindable."""
+    opening = raw.read(2)
+    raw.seek(0)
+    if opening != _GZIP:
+        return _decoded(raw)
+    return _decoded(io.BufferedReader(gzip.GzipFile(fileobj=raw, mode="rb"), BUFFER_BYTES))
+
+
+def _decoded(stream: IO[bytes]) -> IO[bytes]:
+    opening = stream.read(3)
+    stream.seek(0)
+    encoding = _UTF16_OPENINGS.get(opening[:2])
+    if encoding is not None:
+        # Whole at once: such files come from a shell's redirection and are small.
+        return io.BytesIO(stream.read().decode(encoding, "replace").encode("utf-8", "replace"))
+    if opening == _UTF8_BOM:
+        stream.seek(3)
+    return stream
+
+
+def lines(stream: IO[bytes]) -> Iterator[Line]:
+    """Yield every line in turn; of a line past the limit nothing but its number is kept."""
+    number = 0
+    while data := stream.readline(MAX_LINE_BYTES):
+        number += 1
+        is_terminated = data.endswith(b"\n")
+        if is_terminated or len(data) < MAX_LINE_BYTES:
+            yield Line(number, data, is_terminated)
+            continue
+        while data and not data.endswith(b"\n"):
+            data = stream.readline(BUFFER_BYTES)
+        yield Line(number, None, is_terminated=True)
+
+
+def parse(data: bytes) -> list[object]:
+    """Return the JSON values in `data`, nearly always one.
+
+    What the strict parser refuses (lone surrogates, NaN, bytes that are no UTF-8, raw control characters, two
+    records run together by writers that raced) gets the tolerant one.
+
+    Raises:
+        ValueError: Neither parser can read it.
+    """
+    try:
+        return [orjson.loads(data)]
+    except orjson.JSONDecodeError:
+        return _parse_tolerantly(data)
+
+
+def _parse_tolerantly(data: bytes) -> list[object]:
+    text = data.decode("utf-8", "replace").strip(" \t\r\n\0\ufeff")
+    decoder = json.JSONDecoder(strict=False)
+    values: list[object] = []
+    at = 0
+    try:
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            values.append(value)
+            while at < len(text) and text[at] in " \t\r\n\0":
+                at += 1
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return values
+
+
+class Meter:
+    """Report how many raw bytes were read since the last report, in steps that cost nothing."""
+
+    def __init__(self, raw: IO[bytes], report: Callable[[int], None] | None) -> None:
+        self._raw = raw
+        self._report = report
+        self._reported = 0
+        self._pending = 0
+
+    def note(self, count: int) -> None:
+        """Take note of `count` unpacked bytes."""
+        self._pending += count
+        if self._pending >= REPORT_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Report what is still unreported."""
+        self._pending = 0
+        at = self._raw.tell()
+        if self._report is not None and at > self._reported:
+            self._report(at - self._reported)
+            self._reported = at

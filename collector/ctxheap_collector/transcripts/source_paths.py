@@ -1,0 +1,96 @@
+"""Expand what a person names on the command line into the files to look at."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ctxheap_collector.transcripts import source_bytes
+
+SNIFF_BYTES = 4096
+AGENT_FOLDERS = frozenset({".claude", ".codex", ".copilot", ".gemini", ".openhands", ".pi"})
+_FOREIGN_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
+_GLOB_CHARACTERS = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hold one file to look at; `is_named` unless it was met while walking a folder."""
+
+    path: Path
+    is_named: bool
+
+
+def expand(paths: Iterable[str]) -> Iterator[Found]:
+    """Yield the files behind files, globs (also `**`), folders and `-`, each once, in a stable order.
+
+    Folders are walked whole, less what cannot be a transcript: binary files, files that do not open like
+    JSON, and hidden folders other than those of agents, unless the folder that was named is hidden itself. A
+    name that leads nowhere is yielded all the same, so that opening it says so.
+    """
+    seen: set[str] = set()
+    for name in paths:
+        for found in _expand_one(name):
+            key = os.path.realpath(found.path) if str(found.path) != "-" else "-"
+            if key not in seen:
+                seen.add(key)
+                yield found
+
+
+def _expand_one(name: str) -> Iterator[Found]:
+    path = Path(name).expanduser()
+    if name == "-" or path.is_file():
+        yield Found(path, is_named=True)
+    elif path.is_dir():
+        yield from _walk(path)
+    else:
+        yield from _matches(str(path))
+
+
+def _matches(pattern: str) -> Iterator[Found]:
+    # Shells on Windows hand globs over as they are; elsewhere a quoted one arrives here.
+    is_glob = bool(_GLOB_CHARACTERS & set(pattern))
+    names = sorted(glob.glob(pattern, recursive=True)) if is_glob else []  # noqa: PTH207
+    if not names:
+        yield Found(Path(pattern), is_named=True)
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            # With ** every file below is matched by itself.
+            if "**" not in pattern:
+                yield from _walk(path)
+        else:
+            yield Found(path, is_named="**" not in pattern)
+
+
+def _walk(root: Path) -> Iterator[Found]:
+    shows_hidden = any(part.startswith(".") for part in root.resolve().parts)
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = sorted(name for name in subfolders if _is_walked(name, shows_hidden, folder))
+        for name in sorted(names):
+            path = Path(folder, name)
+            if opens_like_json(path):
+                yield Found(path, is_named=False)
+
+
+def _is_walked(name: str, shows_hidden: bool, folder: str) -> bool:
+    if name in _FOREIGN_FOLDERS:
+        return False
+    if not name.startswith(".") or name in AGENT_FOLDERS or shows_hidden:
+        return name != ".git"
+    return any(part in AGENT_FOLDERS for part in Path(folder).parts)
+
+
+def opens_like_json(path: Path) -> bool:
+    """Say whether a file's first bytes can open a JSON value; unreadable and special files cannot."""
+    try:
+        if not source_bytes.is_regular(path):
+            return False
+        with path.open("rb") as raw:
+            opening = source_bytes.unpack(raw).read(SNIFF_BYTES)
+    except source_bytes.PackedError:
+        return False
+    return opening.lstrip(b" \t\r\n\0")[:1] in (b"{", b"[")
