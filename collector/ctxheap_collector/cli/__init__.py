@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Hold the command line, one module a command."""

@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Turn heaps into profiles, and profiles into JSON and a terminal report."""
