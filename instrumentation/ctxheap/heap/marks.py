@@ -38,7 +38,7 @@ class Marks:
                 self._longest_first = None
 
     def split(self, part: Part) -> list[Part]:
-        """Return the part cut at the marks in it, whose texts joined are its text; itself when there are none."""
+        """Return the part cut at the marks in it (the texts joined are its text), or itself without any."""
         if not self._tags or part.kind not in _SPLIT_KINDS:
             return [part]
         whole = self._tags.get(part.text.strip())

@@ -216,7 +216,7 @@ def _merged(pieces: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def result_tag(tool: str, text: str) -> str:
-    """Return `retrieval:<tool>` for scored documents, else `tool_result:<tool>`; decodes one document at most."""
+    """Return `retrieval:<tool>` for scored documents, else `tool_result:<tool>`; looks at the first item."""
     kind = "retrieval" if _holds_documents(text) else "tool_result"
     return f"{kind}:{tool}" if tool else kind
 
@@ -248,7 +248,7 @@ def result_parts(
 
 
 def _reminders_start(text: str) -> int:
-    """Return where the run of reminders at the end begins; one quoted inside a result is part of the result."""
+    """Return where the reminders at the end begin; one quoted inside a result is part of the result."""
     start, rest = len(text), text.rstrip()
     while rest.endswith(_REMINDER_END):
         opening = rest.rfind(_REMINDER)
