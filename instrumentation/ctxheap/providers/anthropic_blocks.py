@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 from ctxheap.heap.model import Part, Role, identity_of
 from ctxheap.heap.tags import result_parts
@@ -71,7 +71,7 @@ def search_result_part(block: Fields, role: Role, where: str) -> Part:
 def result_content(block: Fields, *, role: Role, tool: str, call_id: str, where: str) -> list[Part]:
     """Return a tool result: its texts as one part (and reminders behind it), then the media in it."""
     content = block.get("content")
-    blocks = items(content) if isinstance(content, list) else [cast("object", content)]
+    blocks: Sequence[object] = items(content) or (content,)
     text = "\n".join(filter(None, map(_result_text, blocks)))
     error = block.get("is_error") is True or any(_is_error(item) for item in blocks)
     parts = result_parts(text, tool=tool, call_id=call_id, role=role, error=error, where=where)
