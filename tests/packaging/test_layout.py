@@ -40,11 +40,17 @@ def test_imports_go_one_way(package: str) -> None:
 
 @pytest.mark.checkout
 def test_distribution_holds_packages_data_and_licences_but_no_tests(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "build", "--outdir", str(tmp_path), str(ROOT)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", str(tmp_path), str(ROOT)], check=True, capture_output=True
+    )
     wheel = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
-    sdist = tarfile.open(next(tmp_path.glob("*.tar.gz"))).getnames()
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        sdist = archive.getnames()
 
-    assert {name.split("/")[0] for name in wheel if ".dist-info" not in name} == {"ctxheap", "ctxheap_collector"}
+    assert {name.split("/")[0] for name in wheel if ".dist-info" not in name} == {
+        "ctxheap",
+        "ctxheap_collector",
+    }
     assert {"ctxheap/py.typed", "ctxheap_collector/py.typed"} <= set(wheel)
     assert any(name.startswith("ctxheap/tokens/ranks/o200k_base") for name in wheel)
     assert "ctxheap_collector/demo/session.jsonl.gz" in wheel

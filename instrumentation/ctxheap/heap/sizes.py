@@ -3,7 +3,7 @@
 A prompt that extends the one before it was billed for exactly what is new: T_k − T_{k−1}. With a
 tokenizer that is only estimated this difference is the better count, so the raw counts of the new
 objects are replaced by their shares of it. A growth that the estimate cannot explain (a ratio
-outside `TRUSTED`) is left alone: something that the capture did not see came or went.
+outside `PLAUSIBLE_FACTORS`) is left alone: something that the capture did not see came or went.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-# The same bounds beyond which SPEC 3.3 calls a scale factor a defect of the capture.
-TRUSTED = (0.7, 1.5)
+from ctxheap.heap.attribution import PLAUSIBLE_FACTORS, apportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +32,12 @@ class Growth:
     output: int
 
 
-def apportion(total: int, weights: Sequence[int]) -> list[int]:
-    """Return `total` split in proportion to `weights` by the largest-remainder method.
-
-    Ties go to the earlier weight. Raises ValueError when the weights do not add up to more than 0.
-    """
-    whole = sum(weights)
-    if whole <= 0:
-        raise ValueError(f"weights must add up to more than 0, not {whole}")
-    shares = [weight * total // whole for weight in weights]
-    left = total - sum(shares)
-    if left:
-        by_remainder = sorted(range(len(weights)), key=lambda i: (-(weights[i] * total % whole), i))
-        for i in by_remainder[:left]:
-            shares[i] += 1
-    return shares
-
-
 def measure(growths: Sequence[Growth], raw: list[int]) -> float:
     """Replace raw counts by measured ones, in place, and return the model's median scale.
 
     The previous call's output has a bill of its own (its output tokens), so it is sized apart
-    from the tool results that arrived with it, as long as both shares stay within `TRUSTED`.
+    from the tool results that arrived with it, as long as both shares stay within
+    `PLAUSIBLE_FACTORS`.
     The scale is billed growth over raw counts, 1.0 when no growth could be trusted.
     """
     scales = [scale for growth in growths if (scale := _measure_one(growth, raw)) is not None]
@@ -69,7 +52,9 @@ def _measure_one(growth: Growth, raw: list[int]) -> float | None:
     own = sum(raw[i] for i in growth.own)
     rest = growth.billed - growth.output
     groups = [(growth.billed, new)]
-    if _is_trusted(growth.output, own) and (_is_trusted(rest, counted - own) or (not growth.other and not rest)):
+    if _is_trusted(growth.output, own) and (
+        _is_trusted(rest, counted - own) or (not growth.other and not rest)
+    ):
         groups = [(growth.output, growth.own), (rest, growth.other)]
     for total, numbers in groups:
         if numbers:
@@ -79,4 +64,5 @@ def _measure_one(growth: Growth, raw: list[int]) -> float | None:
 
 
 def _is_trusted(billed: int, counted: int) -> bool:
-    return counted > 0 and TRUSTED[0] * counted <= billed <= TRUSTED[1] * counted
+    low, high = PLAUSIBLE_FACTORS
+    return counted > 0 and low * counted <= billed <= high * counted

@@ -1,0 +1,84 @@
+"""Read transcripts and make the profile of every session in them, one file after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from ctxheap import __version__, tokens
+from ctxheap.heap.model import Exchange
+from ctxheap.heap.session import Heap, HeapBuilder
+from ctxheap.heap.stitch import Stitcher
+from ctxheap_collector.report.contract import FileReport, Options, Profile, SessionProfile, SkippedRow
+from ctxheap_collector.report.pricing import Pricing
+from ctxheap_collector.report.session_rows import session_profile
+from ctxheap_collector.transcripts.detect import Reading, read_all
+
+Progress = Callable[[int], None]
+
+
+def profile_paths(paths: Sequence[str], *, options: Options, progress: Progress | None = None) -> Profile:
+    """Return the profile of every transcript behind `paths`.
+
+    `progress` is called with the bytes read since it was called last. A file that cannot be read is
+    listed with the reason and stops nothing. Raises `ProfileError` when the price file cannot be used.
+    """
+    tokens.preload()
+    pricing = Pricing(options.prices)
+    files: list[FileReport] = []
+    sessions: list[SessionProfile] = []
+    for reading in read_all(paths, on_bytes=progress):
+        heaps = list(heaps_of(reading.exchanges))
+        wanted = [heap for heap in heaps if heap.session.startswith(options.session or "")]
+        sessions.extend(session_profile(heap, reading.format, pricing, options) for heap in wanted)
+        files.append(_file(reading, len(heaps)))
+    return Profile(
+        ctxheap=__version__,
+        files=tuple(files),
+        sessions=tuple(parents_first(sessions)),
+        prices=pricing.source(),
+    )
+
+
+def heaps_of(exchanges: Iterable[Exchange]) -> Iterator[Heap]:
+    """Yield the finished heap of every session, in the order in which sessions began."""
+    stitcher = Stitcher()
+    builders: dict[str, HeapBuilder] = {}
+    for exchange in exchanges:
+        place = stitcher.assign(exchange)
+        builder = builders.get(place.session)
+        if builder is None:
+            builder = builders[place.session] = HeapBuilder(
+                session=place.session, counter_for=tokens.counter_for
+            )
+        builder.add(replace(exchange, session=place.session, parent=place.parent))
+    while builders:
+        yield builders.pop(next(iter(builders))).finish()
+
+
+def parents_first(sessions: Sequence[SessionProfile]) -> Iterator[SessionProfile]:
+    """Yield sessions in their order, the children of each right behind it."""
+    ids = {session.id for session in sessions}
+    children: dict[str | None, list[SessionProfile]] = {}
+    for session in sessions:
+        parent = session.parent if session.parent in ids and session.parent != session.id else None
+        children.setdefault(parent, []).append(session)
+    waiting = children.get(None, [])[::-1]
+    seen: set[int] = set()
+    while waiting:
+        session = waiting.pop()
+        if id(session) in seen:
+            continue
+        seen.add(id(session))
+        yield session
+        waiting.extend(children.get(session.id, [])[::-1])
+    yield from (session for session in sessions if id(session) not in seen)
+
+
+def _file(reading: Reading, sessions: int) -> FileReport:
+    skipped = [SkippedRow(item.line, item.reason) for item in reading.source.skipped]
+    if reading.problem:
+        skipped.insert(0, SkippedRow(0, reading.problem))
+    return FileReport(
+        path=reading.source.name, format=reading.format, sessions=sessions, skipped=tuple(skipped)
+    )

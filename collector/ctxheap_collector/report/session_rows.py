@@ -1,0 +1,255 @@
+"""Turn one session's heap into the rows of its profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import nlargest
+
+from ctxheap.heap.account import Account, Totals, account
+from ctxheap.heap.attribution import PLAUSIBLE_FACTORS
+from ctxheap.heap.model import Usage
+from ctxheap.heap.retained import retained_sizes
+from ctxheap.heap.session import Call, Heap, HeapObject
+from ctxheap_collector.report.contract import (
+    Billed,
+    CompactionRow,
+    Conservation,
+    Context,
+    ObjectRow,
+    Options,
+    Quality,
+    SessionProfile,
+    TagRow,
+    TimelineRow,
+    UseRow,
+    iso_time,
+)
+from ctxheap_collector.report.pricing import Pricing
+
+UNATTRIBUTED = "unattributed"
+
+
+def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options) -> SessionProfile:
+    """Return the profile of one finished heap."""
+    sums = account(heap, pricing.rates)
+    total = _total(sums)
+    is_priced = not sums.unpriced
+    bill = _billed([call.usage for call in heap.calls if call.usage])
+    return SessionProfile(
+        id=heap.session,
+        parent=heap.parent,
+        agent=heap.agent,
+        format=format_,
+        model=_model(heap.calls),
+        calls=len(heap.calls),
+        estimated=any(call.estimated for call in heap.calls),
+        billed=bill,
+        cost_usd=_cost(heap, pricing) if is_priced else None,
+        conservation=_conservation(heap, sums),
+        context=_context(heap, sums, pricing),
+        rebill_factor=total.token_calls / total.first if total.first > 0 else None,
+        dead_low_token_calls=total.dead_low,
+        dead_token_calls=total.dead,
+        token_calls=total.token_calls,
+        tags=_tags(heap, sums, is_priced=is_priced),
+        objects=_objects(heap, sums, options.top, is_priced=is_priced),
+        compactions=_compactions(heap, sums),
+        timeline=_timeline(heap, sums) if options.timeline else None,
+        allocated=total.first,
+        objects_total=len(heap.objects),
+        input_usd=total.rent_usd if is_priced else None,
+        dead_low_rent_usd=total.dead_low_usd if is_priced else None,
+        dead_rent_usd=total.dead_usd if is_priced else None,
+        unpriced=pricing.unpriced(heap.calls),
+        quality=_quality(heap, bill, sums),
+    )
+
+
+def _total(sums: Account) -> Totals:
+    total = Totals()
+    for item in sums.objects:
+        total.add(item)
+    return total
+
+
+def _model(calls: Sequence[Call]) -> str:
+    """Return the model of most calls; the timeline has each call's own."""
+    names = [call.model for call in calls]
+    return max(dict.fromkeys(names), key=names.count, default="")
+
+
+def _cost(heap: Heap, pricing: Pricing) -> float:
+    return sum(cost for call in heap.calls if (cost := pricing.cost(call)) is not None)
+
+
+def _billed(usages: Sequence[Usage]) -> Billed:
+    return Billed(
+        input=sum(usage.input for usage in usages),
+        uncached=sum(usage.uncached for usage in usages),
+        cache_read=sum(usage.cache_read for usage in usages),
+        cache_write=sum(usage.cache_write for usage in usages),
+        output=sum(usage.output for usage in usages),
+        reasoning=sum(usage.reasoning for usage in usages),
+    )
+
+
+def _conservation(heap: Heap, sums: Account) -> Conservation:
+    billed = [(call.usage.input, sum(call.tokens)) for call in heap.calls if call.usage]
+    return Conservation(
+        calls=len(billed),
+        exact_calls=sum(bill == owned for bill, owned in billed),
+        unattributed_tokens=sum(series.get(UNATTRIBUTED, 0) for series in sums.series),
+    )
+
+
+def _sizes(sums: Account) -> list[int]:
+    return [sum(series.values()) for series in sums.series]
+
+
+def _peak(sums: Account) -> int:
+    """Return the place of the first call with the largest context."""
+    sizes = _sizes(sums)
+    return sizes.index(max(sizes))
+
+
+def _context(heap: Heap, sums: Account, pricing: Pricing) -> Context:
+    sizes = _sizes(sums)
+    place = _peak(sums)
+    return Context(
+        first=sizes[0],
+        last=sizes[-1],
+        peak=sizes[place],
+        peak_call=place + 1,
+        window=pricing.window(heap.calls[place], sizes[place]),
+    )
+
+
+def _tags(heap: Heap, sums: Account, *, is_priced: bool) -> tuple[TagRow, ...]:
+    place = _peak(sums)
+    dead_low, dead = _dead_at(heap, sums, heap.calls[place])
+    peaks: dict[str, int] = {}
+    for series in sums.series:
+        for tag, tokens in series.items():
+            peaks[tag] = max(peaks.get(tag, tokens), tokens)
+    rows = [
+        TagRow(
+            tag=tag,
+            objects=count,
+            allocated=total.first,
+            resident=sums.series[-1].get(tag, 0),
+            peak=peaks[tag],
+            token_calls=total.token_calls,
+            rent_usd=total.rent_usd if is_priced else None,
+            lag=total.lag,
+            use=total.use,
+            drag=total.drag,
+            void=total.void,
+            dead_low_token_calls=total.dead_low,
+            dead_token_calls=total.dead,
+            at_peak=sums.series[place].get(tag, 0),
+            dead_low_at_peak=dead_low.get(tag, 0),
+            dead_at_peak=dead.get(tag, 0),
+        )
+        for tag, (count, total) in sums.by_tag(heap.objects).items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (-(row.rent_usd or 0.0), -row.token_calls, row.tag)))
+
+
+def _dead_at(heap: Heap, sums: Account, call: Call) -> tuple[dict[str, int], dict[str, int]]:
+    low: dict[str, int] = {}
+    high: dict[str, int] = {}
+    for number, tokens in zip(call.numbers, call.tokens, strict=True):
+        life, tag = sums.lives[number], heap.objects[number].tag
+        if life.is_dead_at(call.number):
+            high[tag] = high.get(tag, 0) + tokens
+        if life.is_surely_dead_at(call.number):
+            low[tag] = low.get(tag, 0) + tokens
+    return low, high
+
+
+def _objects(heap: Heap, sums: Account, top: int, *, is_priced: bool) -> tuple[ObjectRow, ...]:
+    def order(item: HeapObject) -> tuple[int, int]:
+        return sums.objects[item.number].token_calls, -item.number
+
+    chosen = nlargest(top or len(heap.objects), heap.objects, key=order)
+    retained = retained_sizes(heap, sums)
+    uses: dict[int, list[UseRow]] = {}
+    for use in heap.uses:
+        if use.grade == "used":
+            uses.setdefault(use.number, []).append(UseRow(use.call, use.rule))
+    by = {event.number: event.by for event in reversed(heap.superseded)}
+    return tuple(
+        ObjectRow(
+            id=item.id,
+            tag=item.tag,
+            name=f"{item.name} @call {item.birth}",
+            birth=item.birth,
+            last=item.last,
+            tokens=sums.objects[item.number].last,
+            retained=retained[item.number],
+            token_calls=sums.objects[item.number].token_calls,
+            rent_usd=sums.objects[item.number].rent_usd if is_priced else None,
+            phase=sums.lives[item.number].phase_at(item.last),
+            lag=sums.objects[item.number].lag,
+            use=sums.objects[item.number].use,
+            drag=sums.objects[item.number].drag,
+            void=sums.objects[item.number].void,
+            uses=tuple(uses.get(item.number, ())),
+            superseded_by=heap.objects[by[item.number]].id if item.number in by else None,
+        )
+        for item in chosen
+    )
+
+
+def _compactions(heap: Heap, sums: Account) -> tuple[CompactionRow, ...]:
+    sizes = _sizes(sums)
+    return tuple(
+        CompactionRow(
+            call=call.number,
+            before=sizes[call.number - 2] if call.number > 1 else call.compaction.before,
+            after=sizes[call.number - 1],
+        )
+        for call in heap.calls
+        if call.compaction is not None
+    )
+
+
+def _timeline(heap: Heap, sums: Account) -> tuple[TimelineRow, ...]:
+    none = Usage()
+    return tuple(
+        TimelineRow(
+            call=call.number,
+            started=iso_time(call.started_ns),
+            model=call.model,
+            input=sum(call.tokens),
+            cache_read=(call.usage or none).cache_read,
+            cache_write=(call.usage or none).cache_write,
+            output=(call.usage or none).output,
+            reasoning=(call.usage or none).reasoning,
+            tags=series,
+            estimated=call.estimated,
+            incomplete=call.incomplete,
+        )
+        for call, series in zip(heap.calls, sums.series, strict=True)
+    )
+
+
+def _quality(heap: Heap, bill: Billed, sums: Account) -> Quality:
+    factors = [call.factor for call in heap.calls if not call.estimated]
+    low, high = PLAUSIBLE_FACTORS
+    return Quality(
+        estimated_calls=sum(call.estimated for call in heap.calls),
+        implied_calls=sum(call.implied for call in heap.calls),
+        incomplete_calls=sum(call.incomplete for call in heap.calls),
+        scale_low=min(factors, default=None),
+        scale_high=max(factors, default=None),
+        scale_outside_calls=sum(not low <= factor <= high for factor in factors),
+        warnings=_warnings(bill, sums),
+    )
+
+
+def _warnings(bill: Billed, sums: Account) -> tuple[str, ...]:
+    rest = sum(abs(series.get(UNATTRIBUTED, 0)) for series in sums.series)
+    if bill.input and rest > bill.input // 20:
+        return (f"{rest / bill.input:.0%} of the billed input is unattributed: the capture is not whole",)
+    return ()

@@ -1,0 +1,138 @@
+"""Add up a finished heap: token-calls, rent, phases and dead intervals by object and by tag (SPEC 5.4, 5.5).
+
+One pass over every object of every call. Sums over tags are sums of the objects' own integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ctxheap.heap.phases import Life, effective_uses, life
+from ctxheap.heap.rent import Rates, rent
+from ctxheap.heap.session import Call, Heap, HeapObject
+
+RatesOf = Callable[[Call], Rates | None]
+
+
+@dataclass(slots=True)
+class Totals:
+    """Hold the sums of one object or of one tag.
+
+    Attributes:
+        first: σ at birth, in tokens.
+        last: σ at the last call, in tokens.
+        token_calls: τ = lag + use + drag + void.
+        dead_low: Token-calls surely dead; `dead` those without later evidence of use.
+        rent_usd: Money paid; meaningless unless every call has a price.
+        dead_low_usd: Money paid while surely dead; `dead_usd` without later evidence of use.
+    """
+
+    first: int = 0
+    last: int = 0
+    token_calls: int = 0
+    lag: int = 0
+    use: int = 0
+    drag: int = 0
+    void: int = 0
+    dead_low: int = 0
+    dead: int = 0
+    rent_usd: float = 0.0
+    dead_low_usd: float = 0.0
+    dead_usd: float = 0.0
+
+    def add(self, other: Totals) -> None:
+        """Add the sums of an object to those of its tag."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(slots=True)
+class Account:
+    """Hold a heap's sums.
+
+    Attributes:
+        lives: The life of each object, by its number.
+        objects: The sums of each object, by its number.
+        series: Tokens by tag at each call; the values of call k add up to its billed input.
+        unpriced: Numbers of the calls whose price is unknown.
+    """
+
+    lives: list[Life]
+    objects: list[Totals]
+    series: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
+    unpriced: list[int] = field(default_factory=list[int])
+
+    def by_tag(self, objects: Sequence[HeapObject]) -> dict[str, tuple[int, Totals]]:
+        """Return the number of objects and their sums, by tag."""
+        tags: dict[str, tuple[int, Totals]] = {}
+        for item, totals in zip(objects, self.objects, strict=True):
+            count, sums = tags.get(item.tag, (0, Totals()))
+            sums.add(totals)
+            tags[item.tag] = (count + 1, sums)
+        return tags
+
+
+def account(heap: Heap, rates_of: RatesOf) -> Account:
+    """Return the sums of a finished heap; `rates_of` gives a call's prices, None when unknown."""
+    result = Account(lives_of(heap), [Totals() for _ in heap.objects])
+    tags = [item.tag for item in heap.objects]
+    for call in heap.calls:
+        _charge(call, rates_of(call), result)
+        series: dict[str, int] = {}
+        for number, tokens in zip(call.numbers, call.tokens, strict=True):
+            tag = tags[number]
+            series[tag] = series.get(tag, 0) + tokens
+        result.series.append(series)
+    for totals in result.objects:
+        totals.token_calls = totals.lag + totals.use + totals.drag + totals.void
+    return result
+
+
+def lives_of(heap: Heap) -> list[Life]:
+    """Return the life of every object from the evidence of use and what superseded it."""
+    found: list[list[int]] = [[] for _ in heap.objects]
+    for use in heap.uses:
+        if use.grade == "used":
+            found[use.number].append(use.call)
+    sure: dict[int, int] = {}
+    for event in heap.superseded:
+        sure.setdefault(event.number, event.call)
+    return [
+        life(item.birth, item.last, uses, inherent=item.inherent, sure=sure.get(item.number))
+        for item, uses in zip(heap.objects, effective_uses(heap.objects, found), strict=True)
+    ]
+
+
+def _charge(call: Call, rates: Rates | None, result: Account) -> None:
+    """Add one call's tokens and money to the sums of the objects in its prompt."""
+    k, lives, objects = call.number, result.lives, result.objects
+    if call.usage is None or rates is None:
+        result.unpriced.append(k)
+        rents = [0.0] * len(call.tokens)
+    else:
+        rents = rent(call.tokens, call.usage, rates)
+    for number, tokens, usd in zip(call.numbers, call.tokens, rents, strict=True):
+        item, sums = lives[number], objects[number]
+        sums.rent_usd += usd
+        sums.last = tokens
+        if k == item.birth:
+            sums.first = tokens
+        if item.inherent:
+            sums.use += tokens
+            continue
+        final = item.last_use
+        if final is None or k > final:
+            sums.dead += tokens
+            sums.dead_usd += usd
+            if item.sure is not None and item.is_surely_dead_at(k):
+                sums.dead_low += tokens
+                sums.dead_low_usd += usd
+            if final is None:
+                sums.void += tokens
+            else:
+                sums.drag += tokens
+        elif item.first_use is not None and k < item.first_use:
+            sums.lag += tokens
+        else:
+            sums.use += tokens

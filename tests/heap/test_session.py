@@ -1,0 +1,125 @@
+"""Check what a session's heap promises: every billed token has one owner, whatever the order of input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxheap.heap.account import account
+from ctxheap.heap.model import Exchange, Part, Role, Usage
+from ctxheap.heap.rent import input_bill
+from ctxheap.heap.session import Call, Heap, HeapBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Quarters:
+    """Count four characters as one token."""
+
+    exact: bool
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) // 4 for text in texts]
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """Price the classes apart, so that a token in the wrong one shows."""
+
+    uncached: float = 3e-6
+    cache_read: float = 3e-7
+    cache_write_5m: float = 3.75e-6
+    cache_write_1h: float = 6e-6
+
+
+def build(exchanges: Sequence[Exchange], *, exact: bool = False) -> Heap:
+    builder = HeapBuilder(session="s", counter_for=lambda _model, _provider: Quarters(exact))
+    for exchange in exchanges:
+        builder.add(exchange)
+    return builder.finish()
+
+
+def said(text: str, tag: str = "user_turn") -> Part:
+    roles: dict[str, Role] = {"system_prompt": "system", "agent_output": "assistant"}
+    return Part(roles.get(tag, "user"), "text", tag, text)
+
+
+def asked(call_id: str) -> Part:
+    return Part("assistant", "tool_call", "tool_call:read", '{"path": "a.py"}', "read", call_id)
+
+
+def answered(text: str, call_id: str) -> Part:
+    return Part("tool", "tool_result", "tool_result:read", text, "read", call_id)
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[Exchange]:
+    """Draw a loop of tool calls that at times drops the middle of its prompt, with any usage."""
+    prompt = [said("be careful" * 9, "system_prompt"), said("find the bug in the ledger " * 3)]
+    exchanges: list[Exchange] = []
+    for number in range(draw(st.integers(1, 12))):
+        call_id = f"c{number}"
+        text, call = said(draw(st.text(max_size=40)), "agent_output"), asked(call_id)
+        tokens = st.integers(0, 9_000)
+        usage = Usage(draw(tokens), draw(tokens), draw(tokens), draw(tokens), output=draw(tokens))
+        billed = draw(st.none() | st.just(usage))
+        exchanges.append(Exchange(str(number), tuple(prompt), (text, call), usage=billed))
+        result = answered(draw(st.text(max_size=400)), call_id)
+        prompt = [*prompt, text, call, result]
+        if draw(st.integers(0, 4)) == 0:
+            prompt = prompt[:2] + prompt[-3:]
+    return exchanges
+
+
+@given(sessions(), st.booleans())
+def test_objects_add_up_to_the_billed_input_at_every_call(exchanges: list[Exchange], exact: bool) -> None:
+    heap = build(exchanges, exact=exact)
+
+    billed = [call.usage.input for call in heap.calls if call.usage]
+    assert [sum(call.tokens) for call in heap.calls if call.usage] == billed
+
+
+@given(sessions())
+def test_phases_add_up_to_token_calls_and_dead_stays_within_them(exchanges: list[Exchange]) -> None:
+    sums = account(build(exchanges), lambda _call: Flat())
+
+    owned = sum(sum(series.values()) for series in sums.series)
+    assert sum(item.token_calls for item in sums.objects) == owned
+    assert all(
+        item.dead_low <= item.dead == item.drag + item.void for item in sums.objects if item.first >= 0
+    )
+
+
+@given(sessions())
+def test_rent_adds_up_to_the_input_bill(exchanges: list[Exchange]) -> None:
+    heap = build(exchanges)
+
+    rent = sum(item.rent_usd for item in account(heap, lambda _call: Flat()).objects)
+    bill = sum(input_bill(call.usage, Flat()) for call in heap.calls if call.usage)
+    assert abs(rent - bill) <= 1e-9 * max(1.0, bill)
+
+
+@given(sessions())
+def test_a_repeated_call_changes_nothing(exchanges: list[Exchange]) -> None:
+    repeated = [exchange for exchange in exchanges for _ in range(2)]
+
+    assert summary(build(repeated)) == summary(build(exchanges))
+
+
+@given(sessions())
+def test_parts_made_anew_for_every_call_change_nothing(exchanges: list[Exchange]) -> None:
+    copies = [replace(item, prompt=tuple(map(replace, item.prompt))) for item in exchanges]
+
+    assert summary(build(copies)) == summary(build(exchanges))
+
+
+def summary(heap: Heap) -> list[tuple[object, ...]]:
+    calls: list[Call] = heap.calls
+    return [
+        *((call.id, tuple(call.numbers), tuple(call.tokens)) for call in calls),
+        *((item.id, item.birth, item.last, item.raw) for item in heap.objects),
+        *((use.number, use.call, use.rule) for use in heap.uses),
+        *((event.number, event.by, event.call) for event in heap.superseded),
+    ]
