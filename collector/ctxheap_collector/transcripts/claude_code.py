@@ -1,21 +1,75 @@
-"""Read Claude Code transcripts (JSON Lines, one line a content block)."""
+"""Read Claude Code transcripts: JSON Lines, one line a content block, linked by `uuid` and `parentUuid`.
+
+    user 1 ── assistant A (thinking) ── assistant A (tool_use) ── user (tool_result) ── assistant B ── …
+       └──── user 1' (the person went back and asked something else): a fork, a session of its own
+
+All lines of one response repeat its `message.id`, `requestId` and usage: together they are one call. Its
+prompt is what stands on the chain before its first line. A response's lines may be interleaved with the
+results of its first tool calls; it did not see those. What the client sends without writing it down (system
+prompt, tool definitions, CLAUDE.md) is one hidden part at the front of every prompt.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from ctxheap.heap.model import Exchange
-from ctxheap_collector.transcripts.source import Head, Source
+from ctxheap.providers.json_fields import Fields, fields, string
+from ctxheap_collector.transcripts.claude_code_session import Reader
+from ctxheap_collector.transcripts.source import STDIN, Head, Source
 
 FORMAT = "claude-code"
 GLOBAL_CALL_IDS = True
 
+# Lines that only this client writes, whatever else stands in the file.
+_OWN_TYPES = frozenset({"file-history-snapshot", "queue-operation", "progress", "attachment"})
+_LINKS = ("sessionId", "parentUuid", "isSidechain", "userType", "cwd")
+
 
 def looks_like(head: Head) -> bool:
-    """Say whether a source that opens like this is a Claude Code transcript."""
-    return '"sessionId"' in head.text
+    """Say whether one of the first records is a line of a Claude Code transcript."""
+    return any(map(_is_line, head.records))
+
+
+def _is_line(record: object) -> bool:
+    line = fields(record)
+    kind = string(line.get("type"))
+    if kind in _OWN_TYPES:
+        return "timestamp" in line or "messageId" in line
+    if kind == "summary":
+        return "leafUuid" in line
+    if kind == "system":
+        return "sessionId" in line and "uuid" in line
+    if kind in ("user", "assistant"):
+        message = fields(line.get("message"))
+        return "content" in message and (any(key in line for key in _LINKS) or "timestamp" in line)
+    return not kind and _is_bare_usage(line)
+
+
+def _is_bare_usage(line: Fields) -> bool:
+    """Say whether a line is of the oldest kind: a message with usage, without a type."""
+    message = fields(line.get("message"))
+    return "sessionId" in line and isinstance(message.get("usage"), dict)
 
 
 def read(source: Source) -> Iterator[Exchange]:
-    """Yield the calls of a transcript."""
-    yield from ()
+    """Yield the calls of a transcript as responses end; sub-agents and forks are sessions with a parent."""
+    reader = Reader(fallback_session=_session_name(source.files[0]))
+    count = 0
+    for number, record in source.records():
+        for exchange in reader.feed(number, record, source.skip):
+            count += 1
+            yield exchange
+    for exchange in reader.finish():
+        count += 1
+        yield exchange
+    if reader.repeated:
+        source.skip(0, f"{reader.repeated} lines stand in the file more than once")
+    if not count:
+        source.skip(0, "no assistant message")
+
+
+def _session_name(path: Path) -> str:
+    """Return what lines without a session id are counted under; other folders have files of the same name."""
+    return "stdin" if path == STDIN else f"{path.absolute().parent.name}/{path.stem}"
