@@ -40,12 +40,12 @@ PEAK_TAGS = (
 )
 
 
-def tag_row(tag: str, at_peak: int, *, calls: int = 96, price: float | None = 3e-7) -> TagRow:
+def tag_row(tag: str, at_peak: int, *, calls: int = 1_430, price: float | None = 4.164e-7) -> TagRow:
     """Return a row whose phases are fixed shares of its token-calls."""
     token_calls = at_peak * calls * 2 // 3
     is_dead = tag.startswith(("tool_result", "tool_call"))
-    use = token_calls // 4 if is_dead else token_calls
-    lag, void = (token_calls // 20, token_calls // 5) if is_dead else (0, 0)
+    use = token_calls // 12 if is_dead else token_calls
+    lag, void = (token_calls // 50, token_calls // 5) if is_dead else (0, 0)
     drag = token_calls - use - lag - void
     return TagRow(
         tag=tag,
@@ -59,7 +59,7 @@ def tag_row(tag: str, at_peak: int, *, calls: int = 96, price: float | None = 3e
         use=use,
         drag=drag,
         void=void,
-        dead_low_token_calls=(drag + void) * 2 // 5,
+        dead_low_token_calls=(drag + void) * 4 // 5,
         dead_token_calls=drag + void,
         at_peak=at_peak,
         dead_low_at_peak=at_peak // 4 if is_dead else 0,
@@ -176,6 +176,9 @@ def timeline(calls: int, *, compaction_every: int = 60) -> tuple[TimelineRow, ..
 def session(**changes: object) -> SessionProfile:
     """Return the standing example: 142 calls, two compactions, prices known."""
     tags = tuple(tag_row(tag, size) for tag, size in PEAK_TAGS)
+    dead_low = sum(row.dead_low_token_calls for row in tags)
+    dead = sum(row.dead_token_calls for row in tags)
+    total = sum(row.token_calls for row in tags)
     ranked = tuple(sorted(tags, key=lambda row: -(row.rent_usd or 0)))
     whole = SessionProfile(
         id="7f3a9c12-5f0e-4c11-9d3a-0a1b2c3d4e5f",
@@ -197,9 +200,9 @@ def session(**changes: object) -> SessionProfile:
         conservation=Conservation(calls=142, exact_calls=142, unattributed_tokens=-18_900),
         context=Context(first=16_900, last=98_300, peak=140_460, peak_call=96, window=200_000),
         rebill_factor=37.19,
-        dead_low_token_calls=85_700_000,
-        dead_token_calls=95_100_000,
-        token_calls=133_900_000,
+        dead_low_token_calls=dead_low,
+        dead_token_calls=dead,
+        token_calls=total,
         tags=ranked,
         objects=object_rows(),
         compactions=(
@@ -210,8 +213,8 @@ def session(**changes: object) -> SessionProfile:
         allocated=3_600_000,
         objects_total=418,
         input_usd=55.76,
-        dead_low_rent_usd=35.10,
-        dead_rent_usd=39.60,
+        dead_low_rent_usd=dead_low * 4.164e-7,
+        dead_rent_usd=dead * 4.164e-7,
     )
     return replace(whole, **changes)  # type: ignore[arg-type]  # the fields are checked when built
 
@@ -232,10 +235,10 @@ def troubled_session() -> SessionProfile:
         conservation=Conservation(calls=10, exact_calls=10, unattributed_tokens=31_000),
         context=Context(first=9_000, last=50_000, peak=50_000, peak_call=12, window=None),
         rebill_factor=6.1,
-        dead_low_token_calls=48_000,
-        dead_token_calls=164_000,
+        dead_low_token_calls=201_000,
+        dead_token_calls=231_000,
         token_calls=400_000,
-        tags=tuple(tag_row(tag, size // 3, calls=12, price=None) for tag, size in PEAK_TAGS),
+        tags=tuple(tag_row(tag, size // 3, calls=13, price=None) for tag, size in PEAK_TAGS),
         objects=tuple(replace(row, rent_usd=None) for row in object_rows()),
         compactions=(),
         timeline=timeline(12),

@@ -15,7 +15,7 @@ _VALIDATOR = Draft202012Validator(SCHEMA, format_checker=Draft202012Validator.FO
 
 def faults(document: object) -> list[str]:
     """Return where and how a document breaks the contract, an empty list if it keeps it."""
-    found = _VALIDATOR.iter_errors(document)  # pyright: ignore[reportUnknownMemberType] -- the stubs name Unknown
+    found = _VALIDATOR.iter_errors(document)  # pyright: ignore[reportUnknownMemberType, reportArgumentType] -- stubs name Unknown
     return [f"{error.json_path}: {error.message}" for error in found]
 
 

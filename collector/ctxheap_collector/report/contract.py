@@ -17,7 +17,7 @@ price is unknown, never 0 for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, cast
@@ -57,8 +57,14 @@ class Row:
 
     def to_json(self) -> dict[str, Json]:
         """Return the row with the contract's keys, in the contract's order."""
-        pairs = ((key, if_set, getattr(self, key)) for key, if_set in _keys(type(self)))
-        return {key: _plain(value) for key, if_set, value in pairs if not (if_set and value is None)}
+        return {key: _plain(value) for key, value in self.items()}
+
+    def items(self) -> Iterator[tuple[str, object]]:
+        """Yield keys and values as they are, rows below unchanged."""
+        for key, if_set in _keys(type(self)):
+            value: object = getattr(self, key)
+            if value is not None or not if_set:
+                yield key, value
 
 
 # Looking the fields up anew takes longer than the rest of a row.
