@@ -1,0 +1,128 @@
+"""Make exchanges of request and response bodies: prompt, output, usage and the chain they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ctxheap.heap.model import Exchange, Part, Usage
+from ctxheap.providers import anthropic, openai
+from ctxheap.providers.json_fields import Fields, fields, items, objects, string
+from ctxheap_collector.transcripts.conversation import Conversation, Conversations
+from ctxheap_collector.transcripts.wire import ANTHROPIC, Wire, provider_of, wire_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """Hold what a stored response carries on: the chain's first id, and all it held."""
+
+    root: str
+    parts: tuple[Part, ...]
+
+
+class ExchangeMaker:
+    """Turn bodies into exchanges, sharing the parts of what successive requests repeat."""
+
+    def __init__(self) -> None:
+        self._conversations = Conversations()
+        self._openings: dict[str, list[Part]] = {}
+        self._links: dict[str, _Link] = {}
+
+    def exchange(
+        self, request: Fields, response: Fields, *, session: str, started_ns: int | None, place: str
+    ) -> Exchange:
+        """Return the exchange of one request body and its response body; `place` names it in its source."""
+        messages = _messages(request)
+        wire = wire_of(request, messages) if response.get("type") != "message" else ANTHROPIC
+        conversation = self._conversations.of(wire, messages)
+        opening = self._opening(wire, request)
+        stored, missing = self._stored(request)
+        sent = conversation.parts(messages)
+        usage = _usage(wire, response)
+        output = _output(conversation, response, usage)
+        conversation.remember(output)
+        response_id = string(response.get("id"))
+        root = stored.root if stored else string(request.get("previous_response_id")) or response_id
+        history = (*stored.parts, *sent) if stored else tuple(sent)
+        self._store(request, response, _Link(root, (*history, *output)))
+        model = string(response.get("model")) or string(request.get("model"))
+        return Exchange(
+            call_id=response_id or place,
+            prompt=(*opening, *history),
+            output=tuple(output),
+            session=session or (root if stored or missing else ""),
+            model=model,
+            provider=provider_of(model) or wire.name,
+            started_ns=started_ns,
+            usage=usage,
+            incomplete=missing,
+        )
+
+    def _opening(self, wire: Wire, request: Fields) -> list[Part]:
+        made = wire.tool_definitions(request.get("tools") or request.get("functions"))
+        if wire is ANTHROPIC:
+            made += anthropic.system_parts(request.get("system"))
+        elif instructions := request.get("instructions"):
+            made += openai.message_parts(
+                {"role": "system", "content": instructions}, tools={}, where="instructions"
+            )
+        known = {part.identity: part for part in self._openings.get(wire.name, ())}
+        self._openings[wire.name] = [known.get(part.identity, part) for part in made]
+        return self._openings[wire.name]
+
+    def _stored(self, request: Fields) -> tuple[_Link | None, bool]:
+        """Return what the provider keeps for this request, and whether that is known to be missing here."""
+        named = _chain_id(request)
+        link = self._links.get(named)
+        return link, bool(request.get("previous_response_id")) and link is None
+
+    def _store(self, request: Fields, response: Fields, link: _Link) -> None:
+        # Chat Completions and Anthropic have no chains; keeping their histories would only cost memory.
+        if "output" in response and (response_id := string(response.get("id"))):
+            self._links[response_id] = link
+            if conversation := _conversation_id(request):
+                self._links[conversation] = link
+
+
+def _chain_id(request: Fields) -> str:
+    return string(request.get("previous_response_id")) or _conversation_id(request)
+
+
+def _conversation_id(request: Fields) -> str:
+    given = request.get("conversation")
+    return string(given) or string(fields(given).get("id"))
+
+
+def _messages(request: Fields) -> Sequence[object]:
+    messages = items(request.get("messages")) or request.get("input")
+    return [{"role": "user", "content": messages}] if isinstance(messages, str) else items(messages)
+
+
+def _usage(wire: Wire, response: Fields) -> Usage | None:
+    raw = response.get("usage") or response
+    if not openai.reports_usage(raw):
+        return None
+    tier = string(response.get("service_tier"))
+    return wire.usage_of(raw) if wire is ANTHROPIC else openai.usage_of(raw, service_tier=tier)
+
+
+def _output(conversation: Conversation, response: Fields, usage: Usage | None) -> list[Part]:
+    parts: list[Part] = []
+    for index, message in enumerate(_answers(response)):
+        parts += conversation.answer(message, where=f"output:{index}")
+    return openai.with_reasoning_tokens(parts, usage.reasoning) if usage else parts
+
+
+def _answers(response: Fields) -> Iterator[object]:
+    """Yield the messages or items of a response, in any of the shapes it can have."""
+    for choice in objects(response.get("choices")):
+        yield {"role": "assistant", **fields(choice.get("message"))}
+    if "choices" in response:
+        return
+    yield from items(response.get("output"))
+    content = response.get("content")
+    if content:
+        yield {"role": "assistant", "content": content}
+    # SWE-agent's own log: the text under "message", the calls beside it.
+    for output in objects(response.get("outputs")):
+        yield {"role": "assistant", "content": output.get("message"), "tool_calls": output.get("tool_calls")}

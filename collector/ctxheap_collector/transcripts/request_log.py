@@ -1,0 +1,161 @@
+"""Read logs of inference requests with their responses, whatever client or proxy wrote them.
+
+    {"model", "messages", "tools", "response"}        one exchange a line, request and response in one object
+    {"request": {…}, "response": {…}}                 the same, the request apart; either may sit under "body"
+    {"type": "request", …} {"type": "response", …}    two lines an exchange
+
+Bodies are OpenAI's Chat Completions or Responses, or Anthropic's Messages. Calls without an explicit session
+id are left without one: they are joined by what they repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from ctxheap.heap.model import Exchange
+from ctxheap.providers.json_fields import Fields, fields, items, string
+from ctxheap_collector.transcripts.exchanges import ExchangeMaker
+from ctxheap_collector.transcripts.message_lists import elements
+from ctxheap_collector.transcripts.source import Head, Source
+from ctxheap_collector.transcripts.timestamps import epoch_ns
+
+FORMAT = "request-log"
+
+_SESSION_KEYS = (
+    "session_id",
+    "sessionId",
+    "session.id",
+    "conversation_id",
+    "gen_ai.conversation.id",
+    "thread_id",
+)
+_TIME_KEYS = ("timestamp", "start_time", "started_at", "created_at", "time", "ts", "created")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Hold one request body and its response body, with what the log says around them."""
+
+    request: Fields
+    response: Fields
+    record: Fields
+    place: str
+
+    @property
+    def session(self) -> str:
+        """Return the explicit session id, "" when there is none."""
+        for body in (
+            self.record,
+            self.request,
+            fields(self.record.get("metadata")),
+            fields(self.request.get("metadata")),
+        ):
+            for key in _SESSION_KEYS:
+                if named := string(body.get(key)):
+                    return named
+        return ""
+
+    @property
+    def started_ns(self) -> int | None:
+        """Return when the request was sent, as nanoseconds since the epoch."""
+        for body in (self.record, self.response):
+            for key in _TIME_KEYS:
+                if (moment := epoch_ns(body.get(key))) is not None:
+                    return moment
+        return None
+
+
+def looks_like(head: Head) -> bool:
+    """Say whether the source opens with requests that hold messages or input, and responses."""
+    values = [head.document] if head.document is not None else head.records
+    records = [fields(record) for value in values for record in (items(value) or [value])][:20]
+    is_paired = any(_request_of(record) and _response_of(record) for record in records)
+    kinds = {
+        record.get("type") for record in records if _request_of(record) or record.get("type") == "response"
+    }
+    return is_paired or "request" in kinds
+
+
+def read(source: Source) -> Iterator[Exchange]:
+    """Yield the logged calls in the order of their responses."""
+    maker = ExchangeMaker()
+    for pair in _pairs(source):
+        if error := _error_of(pair.response):
+            source.skip(int(pair.place), f"the request failed: {error}")
+            continue
+        yield maker.exchange(
+            pair.request, pair.response, session=pair.session, started_ns=pair.started_ns, place=pair.place
+        )
+
+
+def _pairs(source: Source) -> Iterator[Pair]:
+    waiting: tuple[int, Fields, Fields] | None = None
+    for line, record in _records(source):
+        request, response = _request_of(record), _response_of(record)
+        if request and response:
+            yield Pair(request, response, record, str(line))
+        elif request:
+            if waiting is not None:
+                source.skip(waiting[0], "a request without a response")
+            waiting = line, request, record
+        elif response and waiting is not None:
+            yield Pair(waiting[1], response, waiting[2], str(waiting[0]))
+            waiting = None
+        else:
+            source.skip(
+                line, "a response without a request" if response else "neither a request nor a response"
+            )
+    if waiting is not None:
+        source.skip(waiting[0], "a request without a response")
+
+
+def _records(source: Source) -> Iterator[tuple[int, Fields]]:
+    for line, value in elements(source):
+        for number, member in enumerate(items(value) or [value], 1):
+            yield line or number, fields(member)
+
+
+def _request_of(record: Fields) -> Fields:
+    """Return the request body in a record, an empty one when it holds none."""
+    for key in ("request", "request_params", "request_body", "kwargs", "body"):
+        body = _body(record.get(key))
+        if _has_prompt(body):
+            return body
+    return record if _has_prompt(record) else {}
+
+
+def _has_prompt(body: Fields) -> bool:
+    return bool(
+        items(body.get("messages")) or (body.get("input") and ("model" in body or "instructions" in body))
+    )
+
+
+def _response_of(record: Fields) -> Fields:
+    for key in ("response", "response_body", "completion"):
+        body = _body(record.get(key))
+        if body:
+            return {**body, "outputs": record.get("outputs")} if "outputs" in record else body
+    if record.get("type") == "response" or "outputs" in record or items(record.get("output")):
+        return record
+    return {}
+
+
+def _body(value: object) -> Fields:
+    if isinstance(value, str) and value[:1] == "{":
+        try:
+            value = orjson.loads(value)
+        except ValueError:
+            return {}
+    body = fields(value)
+    inner = body.get("body")
+    return _body(inner) if inner and not items(body.get("messages")) else body
+
+
+def _error_of(response: Mapping[str, object]) -> str:
+    error = response.get("error")
+    if not error:
+        return ""
+    return string(fields(error).get("message")) or string(error) or "no message"

@@ -1,0 +1,32 @@
+"""Read times as transcripts have them (seconds, milliseconds, text) as nanoseconds since the epoch."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+_MILLISECONDS_FROM = 1e11  # as seconds that would be the year 5138
+
+
+def epoch_ns(value: object) -> int | None:
+    """Return a time as nanoseconds since the epoch, None when it is none; text without a zone is UTC."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return _from_number(float(value))
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((seconds.days * 86_400 + seconds.seconds) * 1_000_000 + seconds.microseconds) * 1_000
+
+
+def _from_number(number: float) -> int | None:
+    if not math.isfinite(number) or number <= 0:
+        return None
+    while number >= _MILLISECONDS_FROM:
+        number /= 1_000
+    return round(number * 1_000_000) * 1_000
