@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from ctxheap.heap.model import Exchange
-from ctxheap_collector.transcripts import claude_code, source_bytes
+from ctxheap_collector.transcripts import (
+    anthropic_messages,
+    claude_code,
+    mini_swe_agent,
+    openai_messages,
+    openhands,
+    openhands_events,
+    request_log,
+    source_bytes,
+    swe_agent,
+    tau,
+    tau2,
+)
 from ctxheap_collector.transcripts.source import STDIN, Found, Head, Source, Unreadable, expand
 
 SHOWN_KEYS = 12
@@ -36,7 +48,21 @@ class Format(Protocol):
 
 
 # Most specific first: the first that recognises a head gets the source.
-FORMATS: tuple[Format, ...] = (cast("Format", claude_code),)
+FORMATS: tuple[Format, ...] = tuple(
+    cast("Format", module)
+    for module in (
+        claude_code,
+        openhands,
+        mini_swe_agent,
+        tau2,
+        tau,
+        swe_agent,
+        openhands_events,
+        request_log,
+        anthropic_messages,
+        openai_messages,
+    )
+)
 
 
 @dataclass(slots=True)
