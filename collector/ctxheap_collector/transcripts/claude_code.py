@@ -39,6 +39,9 @@ def _is_line(record: object) -> bool:
         return "timestamp" in line or "messageId" in line
     if kind == "summary":
         return "leafUuid" in line
+    if kind in ("started", "result"):
+        # The journal of a workflow lies beside the transcripts of its agents and holds no calls.
+        return "agentId" in line and "key" in line
     if kind == "system":
         return "sessionId" in line and "uuid" in line
     if kind in ("user", "assistant"):

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from ctxheap.heap.model import Compaction, Exchange, Part, Usage
 from ctxheap.providers.anthropic import reports_usage, usage_of
+from ctxheap.providers.json_fields import Fields
+from ctxheap_collector.transcripts.claude_code_clearing import cleared_results
 from ctxheap_collector.transcripts.timestamps import epoch_ns
 from ctxheap_collector.transcripts.wire import provider_of
 
@@ -30,11 +32,16 @@ Key = tuple[str, bool, str]
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """Hold the context since the last compaction; epoch i begins at `starts[i]`."""
+    """Hold the context since the last compaction; epoch i begins at `starts[i]`.
+
+    `first_billed` and `last_billed` are input tokens and parts of the first and the newest prompt with usage.
+    """
 
     branch: Branch
     parts: list[Part]
     starts: list[int] = field(default_factory=lambda: [0])
+    first_billed: tuple[int, int] | None = None
+    last_billed: tuple[int, int] | None = None
 
     @property
     def epoch(self) -> int:
@@ -53,16 +60,18 @@ class Response:
     key: str
     call_id: str
     model: str
-    prompt: tuple[Part, ...]
-    insert_at: int
     started: object
-    compaction: Compaction | None
+    prompt: tuple[Part, ...] = ()
+    insert_at: int = 0
+    compaction: Compaction | None = None
     output: list[Part] = field(default_factory=list[Part])
+    raw_usage: object = None
     usage: Usage | None = None
 
     def note_usage(self, raw: object) -> None:
         """Take a line's usage: the first lines of a stream count what was there so far, the last one all."""
-        if reports_usage(raw):
+        if raw != self.raw_usage and reports_usage(raw):
+            self.raw_usage = raw
             usage = usage_of(raw)
             if self.usage is None or (usage.output, usage.input) >= (self.usage.output, self.usage.input):
                 self.usage = usage
@@ -114,6 +123,19 @@ class Branch:
         """Add to the end of the context."""
         self.segment.parts += parts
 
+    def take_started(self, line: Fields) -> object:
+        """Return when the call began: with its newest input, else with its first line."""
+        started, self.last_input = self.last_input or line.get("timestamp"), None
+        return started
+
+    def begin_response(self, response: Response) -> None:
+        """Say that a response comes in, to what the context is now."""
+        self.begin_epoch()
+        response.prompt = tuple(self.segment.parts)
+        response.insert_at = len(response.prompt)
+        response.compaction, self.compaction = self.compaction, None
+        self.response = response
+
     def answer(self, parts: list[Part]) -> None:
         """Add to the running response, in front of results that were written down before it ended."""
         response, segment = self.response, self.segment
@@ -123,7 +145,10 @@ class Branch:
         segment.parts[at:at] = parts
         response.insert_at += len(parts)
         response.output += parts
-        segment.starts[:] = [start + len(parts) if start > at else start for start in segment.starts]
+        for epoch in range(segment.epoch, 0, -1):
+            if segment.starts[epoch] <= at:
+                break
+            segment.starts[epoch] += len(parts)
         if self.turn_start > at:
             self.turn_start += len(parts)
 
@@ -171,8 +196,28 @@ class Branch:
         self.segment = Segment(self, [HIDDEN])
         self.turn_start = 0
 
+    def clear_unlogged(self, billed_input: int) -> int:
+        """Clear what the billed input says is gone; return how many results."""
+        segment = self.segment
+        cleared: set[str] = set()
+        if segment.first_billed is not None and segment.last_billed is not None:
+            last_input, known = segment.last_billed
+            cleared = cleared_results(
+                segment.parts,
+                known=known,
+                first=segment.first_billed,
+                last_input=last_input,
+                billed_input=billed_input,
+            )
+            self.clear_results(cleared)
+        segment.last_billed = billed_input, len(segment.parts)
+        segment.first_billed = segment.first_billed or segment.last_billed
+        return len(cleared)
+
     def clear_results(self, call_ids: Collection[str]) -> None:
         """Put stubs in the place of tool results that the client cleared."""
+        if not call_ids:
+            return
         parts = self.segment.parts
         for index, part in enumerate(parts):
             if part.kind == "tool_result" and part.call_id in call_ids:

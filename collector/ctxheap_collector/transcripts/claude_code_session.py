@@ -53,7 +53,7 @@ class Reader:
         branch = self._branch_of(line, kind, number, skip)
         if branch is None:
             return
-        yield from self._take(branch, line, kind, number)
+        yield from self._take(branch, line, kind, number, skip)
         if uuid:
             self._positions[uuid] = (branch.segment, branch.segment.epoch)
 
@@ -62,9 +62,9 @@ class Reader:
         for branch in self._branches:
             yield from branch.finish_response()
 
-    def _take(self, branch: Branch, line: Fields, kind: str, number: int) -> Iterator[Exchange]:
+    def _take(self, branch: Branch, line: Fields, kind: str, number: int, skip: Skip) -> Iterator[Exchange]:
         if kind == "assistant":
-            yield from self._take_response(branch, line, number)
+            yield from self._take_response(branch, line, number, skip)
         elif kind == "user":
             yield from self._take_input(branch, line, number)
         elif kind == "system":
@@ -165,7 +165,7 @@ class Reader:
 
     # What a line adds.
 
-    def _take_response(self, branch: Branch, line: Fields, number: int) -> Iterator[Exchange]:
+    def _take_response(self, branch: Branch, line: Fields, number: int, skip: Skip) -> Iterator[Exchange]:
         message = fields(line.get("message"))
         if string(message.get("model")) == _SYNTHETIC or line.get("isApiErrorMessage") is True:
             # The client's own words to the person: nothing was billed, and they are not sent back.
@@ -178,23 +178,21 @@ class Reader:
                 branch.append(self._parts(message, "assistant", number))
                 return
             self._finished.add(key)
-            response = branch.response = self._begin(branch, message, line, key, number)
+            response = self._begin(branch, line, key, number, skip)
         response.note_usage(message.get("usage"))
         branch.answer(self._parts(message, "assistant", number))
 
-    def _begin(self, branch: Branch, message: Fields, line: Fields, key: str, number: int) -> Response:
+    def _begin(self, branch: Branch, line: Fields, key: str, number: int, skip: Skip) -> Response:
+        message = fields(line.get("message"))
         model = string(message.get("model"))
         if not keeps_reasoning(model):
             branch.strip_old_reasoning()
-        branch.begin_epoch()
-        parts = branch.segment.parts
-        message_id, request_id = string(message.get("id")), string(line.get("requestId"))
-        is_global = bool(message_id and request_id)
-        call_id = f"{message_id}:{request_id}" if is_global else f"{branch.session}:{message_id or number}"
-        started = branch.last_input or line.get("timestamp")
-        compaction, branch.compaction = branch.compaction, None
-        branch.last_input = None
-        return Response(key, call_id, model, tuple(parts), len(parts), started, compaction)
+        response = Response(key, _call_id(branch, message, line, number), model, branch.take_started(line))
+        response.note_usage(message.get("usage"))
+        if response.usage is not None and (count := branch.clear_unlogged(response.usage.input)):
+            skip(number, f"billed input fell: {count} old tool results are taken as cleared")
+        branch.begin_response(response)
+        return response
 
     def _take_input(self, branch: Branch, line: Fields, number: int) -> Iterator[Exchange]:
         message = fields(line.get("message"))
@@ -252,6 +250,16 @@ def keeps_reasoning(model: str) -> bool:
 
 def _response_key(message: Fields, line: Fields) -> str:
     return string(message.get("id")) or string(line.get("requestId"))
+
+
+def _call_id(branch: Branch, message: Fields, line: Fields, number: int) -> str:
+    """Return the provider's two ids, which are the same in every copy, or one that holds for the session."""
+    message_id, request_id = string(message.get("id")), string(line.get("requestId"))
+    return (
+        f"{message_id}:{request_id}"
+        if message_id and request_id
+        else f"{branch.session}:{message_id or number}"
+    )
 
 
 def _starts_anew(line: Fields, kind: str) -> bool:
