@@ -34,12 +34,14 @@ Key = tuple[str, bool, str]
 class Segment:
     """Hold the context since the last compaction; epoch i begins at `starts[i]`.
 
-    `first_billed` and `last_billed` are input tokens and parts of the first and the newest prompt with usage.
+    `answered` is the epoch of the newest response; `first_billed` and `last_billed` are input tokens and
+    parts of the first and the newest prompt with usage.
     """
 
     branch: Branch
     parts: list[Part]
     starts: list[int] = field(default_factory=lambda: [0])
+    answered: int = 0
     first_billed: tuple[int, int] | None = None
     last_billed: tuple[int, int] | None = None
 
@@ -89,6 +91,7 @@ class Branch:
         is_incomplete: Whether what stood before its first line is missing.
         is_linked: Whether its lines know their parents, so that a line without one starts anew.
         waits_for_summary: Whether a compaction was announced whose summary has not come yet.
+        answered: Keys of its responses.
     """
 
     key: Key
@@ -102,6 +105,7 @@ class Branch:
     response: Response | None = None
     compaction: Compaction | None = None
     turn_start: int = 0
+    answered: set[str] = field(default_factory=set[str])
     kept: list[Part] = field(default_factory=list[Part])
     before: Segment | None = None
     segment: Segment = field(init=False)
@@ -115,7 +119,7 @@ class Branch:
         self.segment.starts.append(len(self.segment.parts))
 
     def begin_turn(self) -> None:
-        """Say that a person speaks."""
+        """Say that a user message comes that answers no tool call."""
         self.begin_epoch()
         self.turn_start = len(self.segment.parts)
 
@@ -131,6 +135,7 @@ class Branch:
     def begin_response(self, response: Response) -> None:
         """Say that a response comes in, to what the context is now."""
         self.begin_epoch()
+        self.segment.answered = self.segment.epoch
         response.prompt = tuple(self.segment.parts)
         response.insert_at = len(response.prompt)
         response.compaction, self.compaction = self.compaction, None

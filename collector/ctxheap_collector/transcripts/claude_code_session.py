@@ -1,20 +1,17 @@
-"""Follow the chains of a Claude Code transcript line by line and make calls of them."""
+"""Turn the lines of a Claude Code transcript into calls."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ctxheap.heap.model import Exchange, Part, Role
 from ctxheap.providers.anthropic import block_parts
 from ctxheap.providers.json_fields import Fields, fields, items, string, tokens
 from ctxheap_collector.transcripts.claude_code_attachments import attachment_parts
-from ctxheap_collector.transcripts.claude_code_branch import Branch, Key, Response, Segment
+from ctxheap_collector.transcripts.claude_code_branch import Branch, Response
+from ctxheap_collector.transcripts.claude_code_chains import Chains, Skip, has_tool_result, response_key
 
-Skip = Callable[[int, str], None]
-Position = tuple[Segment, int]
-
-_CONTENT_TYPES = frozenset({"user", "assistant", "system", "attachment"})
 _SYNTHETIC = "<synthetic>"
 _TASK_TOOLS = frozenset({"Task", "Agent"})
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2}))?(?!\d)")
@@ -28,10 +25,7 @@ class Reader:
 
     def __init__(self, *, fallback_session: str) -> None:
         self.repeated = 0
-        self._fallback_session = fallback_session
-        self._positions: dict[str, Position] = {}
-        self._tips: dict[Key, Branch] = {}
-        self._branches: list[Branch] = []
+        self._chains = Chains(fallback_session=fallback_session, agent_of=self._agent_name)
         self._tools: dict[str, str] = {}
         self._tasks: dict[str, str] = {}
         self._finished: set[str] = set()
@@ -47,19 +41,18 @@ class Reader:
             skip(number, f"{kind} line without a message")
             return
         uuid = string(line.get("uuid"))
-        if uuid and uuid in self._positions:
+        if uuid and self._chains.has(uuid):
             self.repeated += 1
             return
-        branch = self._branch_of(line, kind, number, skip)
+        branch = self._chains.branch_of(line, kind, number, skip)
         if branch is None:
             return
         yield from self._take(branch, line, kind, number, skip)
-        if uuid:
-            self._positions[uuid] = (branch.segment, branch.segment.epoch)
+        self._chains.place(uuid, branch)
 
     def finish(self) -> Iterator[Exchange]:
         """Yield the calls that were still open at the end."""
-        for branch in self._branches:
+        for branch in self._chains.branches:
             yield from branch.finish_response()
 
     def _take(self, branch: Branch, line: Fields, kind: str, number: int, skip: Skip) -> Iterator[Exchange]:
@@ -72,108 +65,22 @@ class Reader:
         elif kind == "attachment":
             branch.append(attachment_parts(fields(line.get("attachment")), where=str(number)))
 
-    # Which conversation a line belongs to.
-
-    def _branch_of(self, line: Fields, kind: str, number: int, skip: Skip) -> Branch | None:
-        key = self._key(line)
-        parent = string(line.get("parentUuid")) or string(line.get("logicalParentUuid"))
-        position = self._positions.get(parent)
-        if position is not None:
-            return self._follow(position, key, line, kind)
-        tip = self._tips.get(key)
-        if kind not in _CONTENT_TYPES and (tip is not None or "uuid" not in line):
-            return tip
-        if tip is None or self._is_new_sidechain(tip, line, kind, parent):
-            return self._open(key, line, number, skip if parent and kind != "system" else None)
-        if not parent and tip.is_linked and _starts_anew(line, kind):
-            tip.restart()
-        return tip
-
-    def _key(self, line: Fields) -> Key:
-        agent = string(line.get("agentId"))
-        session = string(line.get("sessionId")) or self._fallback_session
-        return (session, bool(agent) or line.get("isSidechain") is True, agent)
-
-    def _follow(self, position: Position, key: Key, line: Fields, kind: str) -> Branch:
-        segment, epoch = position
-        owner = segment.branch
-        if owner.key != key:
-            return self._leave(owner, position, key, line)
-        owner.is_linked = True
-        at_tip = segment is owner.segment and epoch == segment.epoch
-        # A compaction leaves lines that still point at the end of the context before it.
-        at_old_tip = segment is owner.before and epoch == segment.epoch
-        if at_tip or at_old_tip or not self._forks(owner, line, kind):
-            return owner
-        return self._fork(owner, position, key, line)
-
-    def _forks(self, owner: Branch, line: Fields, kind: str) -> bool:
-        """Say whether a line that does not continue the newest one is a step back in the conversation."""
-        message = fields(line.get("message"))
-        if kind == "assistant":
-            key = _response_key(message, line)
-            is_running = owner.response is not None and owner.response.key == key
-            return not is_running and key not in self._finished
-        return kind == "user" and not _has_tool_result(message) and not line.get("isCompactSummary")
-
-    def _leave(self, owner: Branch, position: Position, key: Key, line: Fields) -> Branch:
-        """Return the branch of a line that continues another conversation."""
-        tip = self._tips.get(key)
-        if key[1] or owner.key[1]:
-            # A sub-agent's first line may point at the call that started it; its context is its own.
-            return tip if tip is not None and (key[2] or not key[1]) else self._open(key, line, 0, None)
-        return tip if tip is not None else self._fork(owner, position, key, line)
-
-    def _fork(self, owner: Branch, position: Position, key: Key, line: Fields) -> Branch:
-        """Return a session that shares the past of `owner` up to an epoch."""
-        segment, epoch = position
-        uuid = string(line.get("uuid"))[:8]
-        session = key[0] if key[0] != owner.key[0] else f"{owner.key[0]}/fork-{uuid}"
-        fork = Branch(key, session, owner.session, owner.agent, is_linked=True)
-        fork.is_incomplete = owner.is_incomplete or not segment.parts
-        if segment.parts:
-            fork.segment.parts[:] = segment.until(epoch)
-        return self._add(fork)
-
-    def _open(self, key: Key, line: Fields, number: int, skip: Skip | None) -> Branch:
-        session, is_child, agent_id = key
-        if not is_child:
-            branch = Branch(key, session)
-        else:
-            name = agent_id or f"sidechain-{string(line.get('uuid'))[:8]}"
-            branch = Branch(key, f"{session}/{name}", session, self._agent_name(line))
-        if skip is not None:
-            branch.is_incomplete = True
-            skip(number, "the line before it is not in the file: the prompt is not whole")
-        return self._add(branch)
-
-    def _add(self, branch: Branch) -> Branch:
-        self._tips[branch.key] = branch
-        self._branches.append(branch)
-        return branch
-
-    def _is_new_sidechain(self, tip: Branch, line: Fields, kind: str, parent: str) -> bool:
-        """Say whether a line opens another of the sub-agents that share a file without having ids."""
-        _, is_child, agent_id = tip.key
-        return is_child and not agent_id and not parent and kind == "user" and "parentUuid" in line
-
     def _agent_name(self, line: Fields) -> str:
         for key in ("agentName", "attributionAgent", "agentType"):
             if name := string(line.get(key)):
                 return name
         return self._tasks.get(_first_text(fields(line.get("message"))), "")
 
-    # What a line adds.
-
     def _take_response(self, branch: Branch, line: Fields, number: int, skip: Skip) -> Iterator[Exchange]:
         message = fields(line.get("message"))
         if string(message.get("model")) == _SYNTHETIC or line.get("isApiErrorMessage") is True:
             # The client's own words to the person: nothing was billed, and they are not sent back.
             return
-        key = _response_key(message, line) or f"line {number}"
+        key = response_key(message, line) or f"line {number}"
         response = branch.response
         if response is None or response.key != key:
             yield from branch.finish_response()
+            branch.answered.add(key)
             if key in self._finished:
                 branch.append(self._parts(message, "assistant", number))
                 return
@@ -205,7 +112,7 @@ class Reader:
         if line.get("isVisibleInTranscriptOnly") is True:
             return
         parts = self._parts(message, "user", number, plain="harness:meta" if line.get("isMeta") else "")
-        if any(part.tag == "user_turn" for part in parts) and not _has_tool_result(message):
+        if parts and not has_tool_result(message):
             branch.begin_turn()
         branch.append(parts)
 
@@ -215,8 +122,8 @@ class Reader:
             yield from branch.finish_response()
             metadata = fields(line.get("compactMetadata"))
             before = tokens(metadata.get("preTokens")) or None
-            kept = self._positions.get(string(fields(metadata.get("preservedSegment")).get("headUuid")))
-            kept_from = kept[1] if kept is not None and kept[0] is branch.segment else None
+            head = string(fields(metadata.get("preservedSegment")).get("headUuid"))
+            kept_from = self._chains.epoch_of(head, branch) if head else None
             branch.compact(before, string(metadata.get("trigger")), kept_from=kept_from)
         elif subtype == "microcompact_boundary":
             cleared = items(fields(line.get("microcompactMetadata")).get("compactedToolIds"))
@@ -248,10 +155,6 @@ def keeps_reasoning(model: str) -> bool:
     return (int(version[1]), int(version[2] or 0)) >= _KEEPS_REASONING_SINCE
 
 
-def _response_key(message: Fields, line: Fields) -> str:
-    return string(message.get("id")) or string(line.get("requestId"))
-
-
 def _call_id(branch: Branch, message: Fields, line: Fields, number: int) -> str:
     """Return the provider's two ids, which are the same in every copy, or one that holds for the session."""
     message_id, request_id = string(message.get("id")), string(line.get("requestId"))
@@ -260,14 +163,6 @@ def _call_id(branch: Branch, message: Fields, line: Fields, number: int) -> str:
         if message_id and request_id
         else f"{branch.session}:{message_id or number}"
     )
-
-
-def _starts_anew(line: Fields, kind: str) -> bool:
-    return kind == "user" and "parentUuid" in line and not line.get("isCompactSummary")
-
-
-def _has_tool_result(message: Fields) -> bool:
-    return any(string(fields(block).get("type")) == "tool_result" for block in items(message.get("content")))
 
 
 def _first_text(message: Fields) -> str:
