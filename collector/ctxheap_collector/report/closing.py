@@ -65,7 +65,7 @@ def _total(found: Sequence[Family], label: str, width: int) -> list[Line]:
     parts = (
         plural(len(members), "session"),
         plural(sum(member.calls for member in members), "call"),
-        f"{short(sum(member.billed.input for member in members), gap=' ')} input tokens billed",
+        f"{_billed(members)} input tokens billed",
         _cost(found),
     )
     return paragraph(f"{label}: {', '.join(parts)}", width, style=STRONG)
@@ -87,12 +87,19 @@ def _whole(family: Family) -> list[Cell]:
         named(_name(head) + below),
         named(head.model or "?"),
         Piece(short(sum(member.calls for member in members))),
-        Piece(short(sum(member.billed.input for member in members))),
+        Piece(_billed(members)),
         Piece(short(max(member.context.peak for member in members))),
         Piece(_factor(head)),
         Piece(_dead(members)),
         Piece(cost if family.known_usd else money(family.cost_usd)),
     ]
+
+
+def _billed(members: Sequence[SessionProfile]) -> str:
+    """Return the input of sessions, marked where some of it is counted for lack of usage."""
+    counted = sum(member.token_calls for member in members if not member.conservation.calls)
+    total = sum(member.billed.input for member in members) + counted
+    return f"~{short(total)}" if counted else short(total)
 
 
 def _name(session: SessionProfile) -> str:
@@ -134,7 +141,7 @@ def _one(session: SessionProfile, depth: int) -> list[Cell]:
         named(f"{'  ' * depth}└ {printable(_name(session))}"),
         named(session.model or "?"),
         Piece(short(session.calls)),
-        Piece(short(session.billed.input)),
+        Piece(_billed([session])),
         Piece(short(session.context.peak)),
         Piece(_factor(session)),
         Piece(_dead([session])),

@@ -55,8 +55,13 @@ def _weight(row: TagRow) -> tuple[float, int]:
 
 
 def billed(session: SessionProfile, *, prices: PriceSource | None, width: int) -> list[Line]:
-    """Return billed against allocated, the cache classes and the cost."""
+    """Return billed against allocated, the cache classes and the cost.
+
+    Without reported usage nothing is known to be billed: what was sent is counted instead.
+    """
     lines = paragraph(_factor(session), width)
+    if not session.conservation.calls:
+        return [*lines, *_cost(session, prices, width)]
     lines.append(())
     lines += _labelled("input", short(session.billed.input, gap=" "), _classes(session), width)
     lines += _labelled("output", short(session.billed.output, gap=" "), _reasoning(session), width)
@@ -65,10 +70,13 @@ def billed(session: SessionProfile, *, prices: PriceSource | None, width: int) -
 
 
 def _factor(session: SessionProfile) -> str:
-    words = f"billed {_prose(session.billed.input)} input tokens for {_prose(session.allocated)} allocated"
+    is_billed = session.conservation.calls > 0
+    amount = _prose(session.billed.input if is_billed else session.token_calls)
+    done, paid = ("billed", "paid") if is_billed else ("sent about", "sent")
+    words = f"{done} {amount} input tokens for {_prose(session.allocated)} allocated"
     if session.rebill_factor is None:
         return f"{words}."
-    return f"{words}: every token was paid {_times(session.rebill_factor)} on average."
+    return f"{words}: every token was {paid} {_times(session.rebill_factor)} on average."
 
 
 def _times(factor: float) -> str:
@@ -121,9 +129,10 @@ def _labelled(label: str, figure: str, parts: list[str], width: int) -> list[Lin
             rows[-1] = longer
         else:
             rows.append(part)
-    first, *more = rows or [""]
-    under = [(Piece(" " * left), Piece(row, FAINT)) for row in more]
-    return [joined((*head, Piece(first, FAINT))), *under]
+    if not rows:
+        return [(head[0], Piece(figure, STRONG))]
+    under = [(Piece(" " * left), Piece(row, FAINT)) for row in rows[1:]]
+    return [joined((*head, Piece(rows[0], FAINT))), *under]
 
 
 def title(session: SessionProfile, *, width: int) -> list[Line]:
@@ -137,7 +146,7 @@ def title(session: SessionProfile, *, width: int) -> list[Line]:
     name = f"session {printable(session.id)}"
     if len(name) + len(about) + 3 <= width:
         return [(Piece(name, STRONG), Piece(f" · {about}", FAINT))]
-    return [(Piece(name[:width], STRONG),), *paragraph(about, width, style=FAINT)]
+    return [(Piece(name, STRONG),), *paragraph(about, width, style=FAINT)]
 
 
 def _prose(tokens: int) -> str:

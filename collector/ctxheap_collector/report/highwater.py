@@ -13,6 +13,7 @@ from ctxheap_collector.report.layout import (
     Line,
     Piece,
     Stretch,
+    flow,
     joined,
     more,
     named,
@@ -97,7 +98,7 @@ def _gauge(session: SessionProfile, cells: int) -> list[Line]:
         if part
     ]
     ruler = [_ruler(context.window - context.reserved, total, cells)] if context.window else []
-    return [bar, *ruler, *_flow(legend, cells)]
+    return [bar, *ruler, *flow(legend, cells + 2 * len(INDENT))]
 
 
 def _ruler(room: int, total: int, cells: int) -> Line:
@@ -119,16 +120,6 @@ def _tier(tier: Tier, words: str, cells: int) -> Piece:
     label = words if len(words) + 4 <= cells else tier
     inner = f" {label} " if len(label) + 4 <= cells else ""
     return Piece(f"├{inner:─^{max(0, cells - 2)}}┤"[:cells], TIER_COLOURS[tier])
-
-
-def _flow(pieces: Sequence[Piece], cells: int) -> list[Line]:
-    rows: list[list[Piece]] = [[]]
-    for piece in pieces:
-        if sum(len(p.text) for p in rows[-1]) + len(piece.text.rstrip()) > cells:
-            rows.append([])
-        rows[-1].append(piece)
-    ends = (Piece(row[-1].text.rstrip(), row[-1].style) for row in rows if row)
-    return [joined((Piece(INDENT), *row[:-1], end)) for row, end in zip(rows, ends, strict=False)]
 
 
 def _cells(rows: Sequence[TagRow], peak: int) -> list[list[Cell]]:

@@ -6,13 +6,12 @@ take two.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 INDENT: Final = "  "
 # From here on columns stand two cells apart.
@@ -105,8 +104,50 @@ def named(words: str, style: str = "") -> Stretch:
 
 def paragraph(words: str, width: int, *, indent: str = INDENT, style: str = "") -> list[Line]:
     """Return text as lines; no-break spaces hold numbers and units together."""
-    lines = textwrap.wrap(words, max(20, width - len(indent)), break_on_hyphens=False)
+    lines = _wrapped(words, max(20, width - len(indent)))
     return [text(indent + line.replace(NO_BREAK, " "), style) for line in lines]
+
+
+def _wrapped(words: str, width: int) -> Iterator[str]:
+    """Yield lines of whole words; only a word that is wider than a line is broken."""
+    line = ""
+    for word in words.split(" "):
+        longer = f"{line} {word}" if line else word
+        if cells_of(longer) <= width:
+            line = longer
+            continue
+        if line:
+            yield line
+        *full, line = chop_cells(word, width) or [""]
+        yield from full
+    yield line
+
+
+def flow(pieces: Sequence[Piece], width: int) -> list[Line]:
+    """Return pieces side by side, on as many lines as they need."""
+    rows: list[list[Piece]] = []
+    for piece in pieces:
+        taken = _cells(rows[-1]) if rows else width
+        if taken + cells_of(piece.text.rstrip()) > width - len(INDENT):
+            rows.append([])
+        rows[-1].append(piece)
+    ends = (Piece(row[-1].text.rstrip(), row[-1].style) for row in rows)
+    return [joined((Piece(INDENT), *row[:-1], end)) for row, end in zip(rows, ends, strict=True)]
+
+
+def safe(line: Line, width: int) -> Line:
+    """Return a line that fits a width and cannot steer a terminal: itself, nearly always."""
+    if all(piece.text.isprintable() for piece in line) and _cells(line) <= width:
+        return line
+    kept: list[Piece] = []
+    for piece in line:
+        words, room = printable(piece.text), width - _cells(kept)
+        kept.append(Piece(words if cells_of(words) <= room else set_cell_size(words, room), piece.style))
+    return joined(kept)
+
+
+def _cells(pieces: Iterable[Piece]) -> int:
+    return sum(cells_of(piece.text) for piece in pieces)
 
 
 def more(hidden: int, noun: str) -> list[Line]:
@@ -172,7 +213,7 @@ def _row(cells: Sequence[Cell], widths: Sequence[int], sides: Sequence[bool], ga
     plain = INDENT
     for cell, width, is_left in zip(cells, widths, sides, strict=True):
         drawn = cell.draw(width) if isinstance(cell, Stretch) else (cell,)
-        rest = " " * (width - sum(cells_of(piece.text) for piece in drawn))
+        rest = " " * (width - _cells(drawn))
         if not is_left:
             plain += rest
         for piece in drawn:

@@ -11,6 +11,7 @@ from ctxheap_collector.report.layout import (
     Line,
     Piece,
     Stretch,
+    flow,
     more,
     named,
     shares,
@@ -24,25 +25,25 @@ SUPERSEDED = "†"
 TAG_COLUMNS = (
     Column(""),
     Column("tag", is_left=True, least=21),
-    Column("objs"),
-    Column("alloc", drop=3),
+    Column("objs", drop=5),
+    Column("alloc", drop=6),
     Column("now", drop=2),
     Column("peak", drop=1),
     Column("t-calls"),
     Column("rent"),
-    Column("phases", is_left=True, least=8),
+    Column("phases", is_left=True, least=8, drop=4),
     Column("dead"),
 )
 OBJECT_COLUMNS = (
     Column(""),
-    Column("object", is_left=True, least=24),
-    Column("calls", drop=3),
+    Column("object", is_left=True, least=26),
+    Column("calls", drop=5),
     Column("tokens"),
-    Column("retain", drop=2),
+    Column("retain", drop=3),
     Column("t-calls"),
     Column("rent"),
-    Column("phases", is_left=True, least=8, drop=4),
-    Column("phase", is_left=True),
+    Column("phases", is_left=True, least=8, drop=6),
+    Column("phase", is_left=True, drop=2),
     Column("last use", is_left=True, drop=1),
 )
 
@@ -51,9 +52,10 @@ def tags(session: SessionProfile, *, width: int, top: int) -> list[Line]:
     """Return one line a tag: how many, how large, how dear, and how much of it was of use."""
     if not session.tags:
         return []
-    shown = session.tags[: top or None]
+    ranked = sorted(session.tags, key=lambda row: (-(row.rent_usd or 0.0), -row.token_calls))
+    shown = ranked[: top or None]
     lines = table(TAG_COLUMNS, [_tag(row) for row in shown], width)
-    return [*lines, *more(len(session.tags) - len(shown), "tag"), _phase_legend()]
+    return [*lines, *more(len(session.tags) - len(shown), "tag"), *_phase_legend(width)]
 
 
 def _tag(row: TagRow) -> list[Cell]:
@@ -82,10 +84,10 @@ def _phases(row: TagRow | ObjectRow) -> Stretch:
     return Stretch(PHASE_CELLS, draw)
 
 
-def _phase_legend() -> Line:
+def _phase_legend(width: int) -> list[Line]:
     parts = [Piece(f"{mark} {name}   ", colour) for name, mark, colour in PHASES]
     meaning = Piece("t-calls: tokens × calls they stayed", FAINT)
-    return (Piece(f"{INDENT}phases   ", FAINT), *parts, meaning)
+    return flow([Piece("phases   ", FAINT), *parts, meaning], width)
 
 
 def objects(session: SessionProfile, *, width: int, top: int) -> list[Line]:

@@ -16,7 +16,7 @@ from ctxheap_collector.report.contract import DEFAULT_TOP, Profile, SessionProfi
 from ctxheap_collector.report.family import Family, families
 from ctxheap_collector.report.headline import billed, headline, title
 from ctxheap_collector.report.highwater import high_water
-from ctxheap_collector.report.layout import INDENT, Line, Piece
+from ctxheap_collector.report.layout import INDENT, Line, Piece, safe
 from ctxheap_collector.report.palette import FAINT, TITLE
 from ctxheap_collector.report.tables import objects, tags
 
@@ -84,7 +84,7 @@ def report(profile: Profile, view: View) -> list[Line]:
         lines += _details(found[0], profile, view)
     if len(found) > 1:
         lines.append((Piece(f"{INDENT}the details of another session: --session ID", FAINT),))
-    return lines
+    return [safe(line, view.width) for line in lines]
 
 
 def _details(family: Family, profile: Profile, view: View) -> Iterator[Line]:
