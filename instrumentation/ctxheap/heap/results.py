@@ -1,0 +1,62 @@
+"""Judge what a tool's answer says about itself: failed, cut short, or only a hint at older text.
+
+Only an answer that surely shows the text may take the place of an older one (SPEC 5.2, 9), so every
+doubt is settled in favour of the older one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ctxheap.heap.access import Range
+from ctxheap.heap.model import Part
+
+_EDGE_CHARS = 300
+_HINT_CHARS = 400
+_NUMBERED_CHARS = 50_000
+_FAILED = re.compile(
+    r"""\s*(?:<tool_use_error>|<error>|error\b|\[?ERROR|traceback\ \(most\ recent|fatal:|failed\b|invalid\b
+    |usage:|exception\b|no\ such\ file|file\ (?:does\ not\ exist|not\ found)|file\ .{1,200}\ not\ found
+    |no\ replacement\ was\ performed|string\ to\ replace\ not\ found|permission\ denied
+    |your\ proposed\ edit\ has\ introduced|command\ (?:not\ found|timed\ out)|found\ \d+\ matches\ of
+    |(?:\S{1,40}:\ )+.{0,200}(?:no\ such\ file|not\ found|permission\ denied|is\ a\ directory)
+    |<returncode>\s*-?[1-9]|exit\ code:?\ [1-9])""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_FAILED_END = re.compile(
+    r"(?:exit code:? |<returncode>\s*|\"returncode\": ?)-?[1-9]\d*\D{0,20}\Z", re.IGNORECASE
+)
+_HINT = re.compile(
+    r"unchanged|not changed|no changes? since|already (?:read|seen|shown|in )|(?:see|refer to) (?:the )?"
+    r"(?:earlier|previous|above)|same (?:as|content|output|result)",
+    re.IGNORECASE,
+)
+_CUT = re.compile(
+    r"truncated|<response clipped>|clipped|lines? (?:omitted|elided)|output too long", re.IGNORECASE
+)
+_NUMBERED = re.compile(r"^\s*(\d{1,7})(?:\t|→|:|\s\||\s{2})", re.MULTILINE)
+
+
+def is_failure(part: Part) -> bool:
+    """Return whether a tool result reports that the call did not do what it was asked."""
+    if part.error or _FAILED.match(part.text):
+        return True
+    return _FAILED_END.search(part.text[-_EDGE_CHARS:]) is not None
+
+
+def is_hint(text: str) -> bool:
+    """Return whether an answer only points at an older one ("unchanged since the last read")."""
+    return len(text) < _HINT_CHARS and _HINT.search(text) is not None
+
+
+def is_cut(text: str) -> bool:
+    """Return whether an answer may lack some of what was asked for; its own text may sound so, too."""
+    return _CUT.search(text) is not None
+
+
+def numbered_lines(text: str) -> Range | None:
+    """Return the first and last line number that a listing with numbered lines shows."""
+    numbers = [int(match[1]) for match in _NUMBERED.finditer(text[:_NUMBERED_CHARS])]
+    if len(numbers) < 2 or numbers[-1] - numbers[0] != len(numbers) - 1:
+        return None
+    return numbers[0], numbers[-1]

@@ -1,0 +1,400 @@
+"""Check what puts an object out of date, and what does not (SPEC 5.2)."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxheap.heap.model import Part, Role
+from ctxheap.heap.supersession import Ledger, Superseded
+
+LINES = [f"line number {n} of the file" for n in range(1, 101)]
+
+
+def listing(first: int, last: int) -> str:
+    return "\n".join(f"{n:6}\t{LINES[n - 1]}" for n in range(first, last + 1))
+
+
+WHOLE = listing(1, 100)
+Numbered = tuple[int, str]
+
+
+class Session:
+    """Feed a ledger one call a step: object 2k is the tool call, 2k + 1 its result."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.steps = 0
+
+    def do(
+        self, tool: str, arguments: dict[str, object], text: str, *, error: bool = False
+    ) -> list[Superseded]:
+        self.steps += 1
+        call, name = self.steps * 2, f"c{self.steps}"
+        request = Part("assistant", "tool_call", f"tool_call:{tool}", json.dumps(arguments), tool, name)
+        answer = Part("tool", "tool_result", f"tool_result:{tool}", text, tool, name, error=error)
+        first = self.ledger.add(call, request, call=self.steps)
+        second = self.ledger.add(call + 1, answer, request, call=self.steps, request_number=call)
+        return first + second
+
+    def bash(self, command: str, text: str = "") -> list[Superseded]:
+        return self.do("Bash", {"command": command}, text)
+
+    def read(self, path: str, text: str = WHOLE, **lines: object) -> list[Superseded]:
+        return self.do("Read", {"file_path": path, **lines}, text)
+
+    def edit(self, path: str, line: int, text: str = "The file was updated.") -> list[Superseded]:
+        new = f"{LINES[line - 1]}, changed"
+        return self.do("Edit", {"file_path": path, "old_string": LINES[line - 1], "new_string": new}, text)
+
+
+def what(events: list[Superseded]) -> set[Numbered]:
+    return {(event.number, event.reason) for event in events}
+
+
+def pair(step: int, reason: str) -> set[Numbered]:
+    return {(step * 2, reason), (step * 2 + 1, reason)}
+
+
+def test_an_edit_invalidates_the_read_from_the_call_that_got_its_result() -> None:
+    ledger = Ledger()
+    read = Part("assistant", "tool_call", "tool_call:read", '{"path": "cfg.py"}', "read", "r")
+    edit = Part("assistant", "tool_call", "tool_call:edit", '{"path": "cfg.py", "old_str": "a"}', "edit", "e")
+    text = Part("tool", "tool_result", "tool_result:read", "a = 1\nb = 2", "read", "r")
+    done = Part("tool", "tool_result", "tool_result:edit", "ok", "edit", "e")
+    ledger.add(1, text, read, call=2)
+
+    events = ledger.add(5, done, edit, call=5)
+
+    assert events == [Superseded(1, by=5, reason="invalidated", call=5)]
+
+
+def test_a_repeated_read_supersedes_the_earlier_one_and_its_call() -> None:
+    session = Session()
+    session.read("/a.py")
+
+    assert what(session.read("/a.py")) == {(3, "duplicate"), (2, "superseded")}
+
+
+def test_a_wider_read_supersedes_a_narrower_one() -> None:
+    session = Session()
+    session.read("/a.py", listing(10, 20), offset=10, limit=11)
+
+    assert what(session.bash("cat /a.py", WHOLE)) == pair(1, "superseded")
+
+
+def test_a_narrower_read_supersedes_nothing() -> None:
+    session = Session()
+    session.read("/a.py")
+
+    assert session.read("/a.py", listing(10, 20), offset=10, limit=11) == []
+
+
+def test_overlapping_reads_leave_each_other_alone() -> None:
+    session = Session()
+    session.bash("sed -n 1,20p a.py", listing(1, 20))
+
+    assert session.bash("sed -n 10,30p a.py", listing(10, 30)) == []
+
+
+def test_the_same_call_again_supersedes_whatever_it_shows() -> None:
+    session = Session()
+    session.bash("pytest -x", "1 failed")
+
+    assert what(session.bash("pytest -x", "2 passed")) == pair(1, "superseded")
+
+
+def test_a_whole_read_supersedes_what_was_grepped_from_the_file() -> None:
+    session = Session()
+    session.bash("grep -n 'number 7' a.py", "7:" + LINES[6])
+
+    assert what(session.bash("cat a.py", WHOLE)) == pair(1, "superseded")
+
+
+def test_a_grep_supersedes_only_the_same_grep() -> None:
+    session = Session()
+    session.bash("cat a.py", WHOLE)
+    session.bash("grep -n x a.py", "1:x")
+
+    assert session.bash("grep -n y a.py", "2:y") == []
+    assert what(session.bash("grep -n x a.py", "1:x")) == pair(2, "superseded")
+
+
+def test_a_result_of_two_files_lives_until_both_were_shown_again() -> None:
+    session = Session()
+    session.bash("cat a.py b.py", "aaa\nbbb")
+
+    assert session.bash("cat a.py", "aaa") == []
+    assert what(session.bash("cat b.py", "bbb")) == pair(1, "superseded")
+
+
+def test_output_beside_the_file_keeps_a_result_alive() -> None:
+    session = Session()
+    session.bash("cat a.py; make", "aaa\nmake: done")
+
+    assert session.bash("cat a.py", "aaa\nbbb\nccc") == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Error: file is locked",
+        "File unchanged since last read; see the earlier result.",
+        "short",
+        WHOLE + "\n[output truncated]",
+        "<tool_use_error>InputValidationError</tool_use_error>",
+        "cat: /a.py: No such file or directory",
+    ],
+)
+def test_an_answer_that_does_not_show_the_text_supersedes_nothing(answer: str) -> None:
+    session = Session()
+    session.bash("cat /a.py | head -90", listing(1, 90))
+
+    assert session.bash("cat /a.py", answer) == []
+
+
+def test_a_failed_read_is_superseded_by_the_one_that_works() -> None:
+    session = Session()
+    session.do("Read", {"file_path": "/a.py"}, "locked", error=True)
+
+    assert what(session.read("/a.py")) == pair(1, "superseded")
+
+
+def test_a_failed_edit_invalidates_nothing() -> None:
+    session = Session()
+    session.read("/a.py")
+
+    assert session.edit("/a.py", 7, "Error: string to replace not found") == []
+
+
+def test_a_write_invalidates_only_the_lines_that_it_touches() -> None:
+    session = Session()
+    session.bash("sed -n 1,20p a.py", listing(1, 20))
+    session.bash("sed -n 40,60p a.py", listing(40, 60))
+
+    assert what(session.edit("a.py", 50)) == pair(2, "invalidated")
+    assert what(session.bash("sed -i '5,7d' a.py")) >= pair(1, "invalidated")
+
+
+@pytest.mark.parametrize(
+    "command", ["git checkout -- a.py", "echo x > a.py", "rm a.py", "sed -i s/a/b/ a.py"]
+)
+def test_a_restore_or_unranged_write_invalidates_all(command: str) -> None:
+    session = Session()
+    session.bash("sed -n 1,20p a.py", listing(1, 20))
+    session.bash("cat a.py", WHOLE)
+
+    assert what(session.bash(command)) == pair(2, "invalidated")
+
+
+def test_a_stash_invalidates_what_the_session_changed_and_nothing_else() -> None:
+    session = Session()
+    session.edit("/a.py", 3)
+    session.read("/a.py", "a" + WHOLE)
+    session.read("/b.py", "b" + WHOLE)
+
+    assert what(session.bash("git stash", "Saved")) == {*pair(2, "invalidated"), (3, "echo_done")}
+
+
+def test_removing_a_folder_invalidates_the_reads_of_its_files() -> None:
+    session = Session()
+    session.read("/x/a.py", "a" + WHOLE)
+    session.read("/xy/b.py", "b" + WHOLE)
+
+    assert what(session.bash("rm -r /x")) == pair(1, "invalidated")
+
+
+def test_an_append_leaves_the_beginning_alone() -> None:
+    session = Session()
+    session.bash("head -20 a.py", listing(1, 20))
+    session.bash("tail -20 a.py", listing(81, 100))
+
+    assert what(session.bash("echo more >> a.py")) == pair(2, "invalidated")
+
+
+def test_a_relative_path_with_a_folder_means_the_file_read_by_its_full_path() -> None:
+    session = Session()
+    session.read("/repo/src/a.py")
+
+    assert what(session.bash("sed -i s/a/b/ src/a.py")) == pair(1, "invalidated")
+
+
+def test_a_bare_file_name_could_mean_any_file() -> None:
+    session = Session()
+    session.read("/repo/src/a.py")
+
+    assert session.bash("sed -i s/a/b/ a.py") == []
+
+
+def test_the_arguments_of_an_edit_are_done_when_the_place_is_read_again() -> None:
+    session = Session()
+    session.edit("/a.py", 50)
+
+    assert session.read("/a.py", listing(1, 20), offset=1, limit=20) == []
+    assert what(session.read("/a.py", WHOLE.replace(LINES[49], LINES[49] + ", changed"))) == {
+        (2, "edit_done"),
+        *pair(2, "superseded"),
+    }
+
+
+def test_arguments_and_echo_of_an_edit_are_done_when_the_place_is_edited_again() -> None:
+    session = Session()
+    session.edit("/a.py", 50, "Updated, now:\n" + listing(48, 52))
+
+    assert session.edit("/a.py", 10, "Updated, now:\n" + listing(8, 12)) == []
+    assert what(session.edit("/a.py", 50)) == {(2, "edit_done"), (3, "echo_done")}
+
+
+def test_an_echo_that_only_confirms_is_done_at_the_next_edit_of_the_file() -> None:
+    session = Session()
+    session.edit("/a.py", 50)
+
+    assert what(session.edit("/a.py", 10)) == {(3, "echo_done")}
+
+
+def test_a_small_edit_leaves_the_text_of_a_new_file_alone() -> None:
+    session = Session()
+    session.do("Write", {"file_path": "/a.py", "content": "\n".join(LINES)}, "File created")
+
+    assert what(session.edit("/a.py", 10)) == {(3, "echo_done")}
+    assert (2, "edit_done") in what(session.read("/a.py"))
+
+
+def test_a_plan_is_replaced_by_the_next_one() -> None:
+    session = Session()
+    session.do("TodoWrite", {"todos": [1]}, "ok")
+    session.do("Read", {"file_path": "/a.py"}, WHOLE)
+
+    assert what(session.do("TodoWrite", {"todos": [2]}, "ok")) == pair(1, "plan_replaced")
+
+
+def test_scrolling_and_polling_supersede_nothing() -> None:
+    session = Session()
+    session.do("scroll_down", {}, "lines")
+    session.do("BashOutput", {"bash_id": "1"}, "lines")
+
+    assert session.do("scroll_down", {}, "lines") == []
+    assert session.do("BashOutput", {"bash_id": "1"}, "lines") == []
+
+
+def test_an_edit_without_a_path_works_on_the_file_that_is_open() -> None:
+    session = Session()
+    session.do("open", {"path": "a.py"}, listing(1, 100))
+    session.do("open", {"path": "b.py"}, listing(1, 99))
+
+    assert what(session.do("edit", {"search": LINES[4], "replace": "x"}, "done")) == pair(2, "invalidated")
+
+
+def test_what_a_sub_agent_changed_is_out_of_date_when_it_reports() -> None:
+    parent, child = Session(), Session()
+    parent.read("/a.py")
+    parent.read("/b.py", "b" + WHOLE)
+    child.edit("/a.py", 3)
+
+    events = parent.ledger.handed_over(child.ledger.written, by=9, call=5)
+
+    assert set(events) == {Superseded(n, by=9, reason="handed_over", call=5) for n in (2, 3)}
+
+
+def test_equal_texts_of_different_tools_are_duplicates() -> None:
+    session = Session()
+    session.do("search", {"query": "x"}, "the very same words, longer than forty characters")
+
+    events = session.do("fetch", {"id": 1}, "the very same words, longer than forty characters")
+
+    assert what(events) == {(3, "duplicate")}
+
+
+def test_short_texts_are_no_duplicates() -> None:
+    session = Session()
+    session.do("search", {"query": "x"}, "x" * 40)
+
+    assert session.do("fetch", {"id": 1}, "x" * 40) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "tag"), [("user", "user_turn"), ("system", "system_prompt"), ("assistant", "agent_output")]
+)
+def test_what_people_and_the_model_said_twice_is_no_duplicate(role: Role, tag: str) -> None:
+    ledger = Ledger()
+    ledger.add(1, Part(role, "text", tag, "x" * 50), call=1)
+
+    assert ledger.add(2, Part(role, "text", tag, "x" * 50), call=2) == []
+
+
+def test_an_object_that_left_is_not_superseded_any_more() -> None:
+    session = Session()
+    session.read("/a.py")
+    session.ledger.dropped(2)
+    session.ledger.dropped(3)
+
+    assert session.read("/a.py") == []
+
+
+def test_a_duplicate_is_the_one_copy_again_when_the_later_one_leaves() -> None:
+    session = Session()
+    session.do("search", {"query": "x"}, "y" * 50)
+    session.do("fetch", {"id": 1}, "y" * 50)
+
+    assert session.ledger.dropped(5) == (3,)
+    assert what(session.do("fetch", {"id": 2}, "y" * 50)) == {(3, "duplicate")}
+
+
+def test_a_superseded_object_stays_so_when_the_later_one_leaves() -> None:
+    session = Session()
+    session.bash("pytest", "1 failed")
+    session.bash("pytest", "2 passed")
+
+    assert session.ledger.dropped(5) == ()
+
+
+steps = st.tuples(
+    st.sampled_from(
+        [
+            "cat a.py",
+            "cat b.py",
+            "sed -n 1,9p a.py",
+            "sed -i 3d a.py",
+            "rm b.py",
+            "git stash",
+            "ls",
+            "cat a.py b.py",
+        ]
+    ),
+    st.sampled_from([WHOLE, listing(1, 9), "Error: no", "x" * 60, ""]),
+    st.integers(0, 40),
+)
+
+
+@given(script=st.lists(steps, max_size=30))
+def test_an_object_dies_at_most_once_and_only_by_a_later_one(script: list[tuple[str, str, int]]) -> None:
+    session = Session()
+
+    events: list[Superseded] = []
+    gone: set[int] = set()
+    for command, text, leaving in script:
+        found = session.bash(command, text)
+        assert not gone & {event.number for event in found}
+        events.extend(found)
+        gone.add(leaving % (2 * session.steps + 2))
+        revived = session.ledger.dropped(leaving % (2 * session.steps + 2))
+        events = [event for event in events if event.number not in revived]
+
+    numbers = [event.number for event in events]
+    assert len(numbers) == len(set(numbers))
+    assert all(event.number < event.by for event in events)
+
+
+def test_a_long_session_costs_the_same_a_step() -> None:
+    session = Session()
+
+    start = time.perf_counter()
+    for step in range(500):
+        session.bash(f"sed -n {step},{step + 5}p a.py", f"text of step {step}")
+        session.edit("b.py", step % 100 + 1)
+
+    assert time.perf_counter() - start < 3
