@@ -14,10 +14,11 @@ from ctxheap_collector.transcripts.wire import ANTHROPIC, Wire, provider_of, wir
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """Hold what a stored response carries on: the chain's first id, and all it held."""
+    """Hold what a stored response carries on: the chain's first id, all it held, and who made its parts."""
 
     root: str
     parts: tuple[Part, ...]
+    conversation: Conversation
 
 
 class ExchangeMaker:
@@ -27,6 +28,7 @@ class ExchangeMaker:
         self._conversations = Conversations()
         self._openings: dict[str, list[Part]] = {}
         self._links: dict[str, _Link] = {}
+        self._seen: dict[str, bytes] = {}
 
     def exchange(
         self, request: Fields, response: Fields, *, session: str, started_ns: int | None, place: str
@@ -34,29 +36,39 @@ class ExchangeMaker:
         """Return the exchange of one request body and its response body; `place` names it in its source."""
         messages = _messages(request)
         wire = wire_of(request, messages) if response.get("type") != "message" else ANTHROPIC
-        conversation = self._conversations.of(wire, messages)
-        opening = self._opening(wire, request)
-        stored, missing = self._stored(request)
-        sent = conversation.parts(messages)
+        link, missing = self._stored(request)
+        conversation = link.conversation if link else self._conversations.of(wire, messages)
+        # The opening is sent with every request; only the messages are stored.
+        history = link.parts if link else ()
+        sent = (*history, *conversation.parts(messages))
+        prompt = (*self._opening(wire, request), *sent)
         usage = _usage(wire, response)
         output = _output(conversation, response, usage)
         conversation.remember(output)
-        response_id = string(response.get("id"))
-        root = stored.root if stored else string(request.get("previous_response_id")) or response_id
-        history = (*stored.parts, *sent) if stored else tuple(sent)
-        self._store(request, response, _Link(root, (*history, *output)))
+        root = (
+            link.root if link else string(request.get("previous_response_id")) or string(response.get("id"))
+        )
+        self._store(request, response, _Link(root, (*sent, *output), conversation))
         model = string(response.get("model")) or string(request.get("model"))
         return Exchange(
-            call_id=response_id or place,
-            prompt=(*opening, *history),
+            call_id=self._call_id(response, prompt, output, place),
+            prompt=prompt,
             output=tuple(output),
-            session=session or (root if stored or missing else ""),
+            session=session or (root if link or missing else ""),
             model=model,
             provider=provider_of(model) or wire.name,
             started_ns=started_ns,
             usage=usage,
             incomplete=missing,
         )
+
+    def _call_id(self, response: Fields, prompt: Sequence[Part], output: Sequence[Part], place: str) -> str:
+        """Return the response's id, with its place where a server gives every response the same one."""
+        named = string(response.get("id"))
+        content = b"%d" % len(prompt) + b"".join(part.identity for part in output)
+        if not named or self._seen.setdefault(named, content) != content:
+            return f"{named}@{place}" if named else place
+        return named
 
     def _opening(self, wire: Wire, request: Fields) -> list[Part]:
         made = wire.tool_definitions(request.get("tools") or request.get("functions"))
@@ -77,7 +89,7 @@ class ExchangeMaker:
         return link, bool(request.get("previous_response_id")) and link is None
 
     def _store(self, request: Fields, response: Fields, link: _Link) -> None:
-        # Chat Completions and Anthropic have no chains; keeping their histories would only cost memory.
+        # Only Responses has chains; keeping other histories would only cost memory.
         if "output" in response and (response_id := string(response.get("id"))):
             self._links[response_id] = link
             if conversation := _conversation_id(request):

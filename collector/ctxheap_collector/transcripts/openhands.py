@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ctxheap.heap.model import Exchange, Part
@@ -34,6 +34,8 @@ _RESULT = re.compile(r"EXECUTION RESULT of \[([\w.-]+)\]:\n")
 _EXAMPLE = re.compile(
     r"Here's a running example of how to perform a task.*?END OF EXAMPLE[ -]*\n?", re.DOTALL
 )
+# What OpenHands adds from its knowledge files when a word of the task matches.
+_KNOWLEDGE = re.compile(r"\s*<extra_info>", re.IGNORECASE)
 _FUNCTION = re.compile(
     r"---- BEGIN FUNCTION #\d+: ([\w.-]+) ----\n.*?---- END FUNCTION #\d+ ----\n?", re.DOTALL
 )
@@ -230,6 +232,8 @@ def _spoken(part: Part, tools: dict[str, str]) -> list[Part]:
 def _answered(part: Part, tools: dict[str, str]) -> list[Part]:
     if part.kind != "text":
         return [part]
+    if _KNOWLEDGE.match(part.text):
+        return [replace(part, tag="memory:microagent")]
     result = _RESULT.match(part.text)
     if result:
         tool = result[1]

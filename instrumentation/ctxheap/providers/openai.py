@@ -80,16 +80,9 @@ def tool_definitions(tools: object) -> list[Part]:
     parts: list[Part] = []
     for index, tool in enumerate(objects(tools)):
         name = _definition_name(tool)
-        parts.append(
-            Part(
-                "system",
-                "tool_definition",
-                f"tool_definition:{name}",
-                json_text(tool),
-                name,
-                where=f"tools:{index}",
-            )
-        )
+        tag = f"tool_definition:{name}"
+        text = json_text({key: value for key, value in tool.items() if key != "cache_control"})
+        parts.append(Part("system", "tool_definition", tag, text, name, where=f"tools:{index}"))
     return parts
 
 

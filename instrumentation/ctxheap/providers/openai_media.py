@@ -34,8 +34,8 @@ def image_tokens(url: str, detail: str) -> int | None:
 def tile_tokens(width: int, height: int) -> int:
     """Return 85 + 170 a tile of 512 px, after scaling into 2048² and the short side to 768 px."""
     scale = min(1.0, LONG_SIDE_PIXELS / max(width, height), SHORT_SIDE_PIXELS / min(width, height))
-    across = -(-round(width * scale) // TILE_PIXELS)
-    down = -(-round(height * scale) // TILE_PIXELS)
+    across = max(1, -(-round(width * scale) // TILE_PIXELS))
+    down = max(1, -(-round(height * scale) // TILE_PIXELS))
     return LOW_DETAIL_TOKENS + TILE_TOKENS * across * down
 
 
