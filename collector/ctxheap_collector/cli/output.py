@@ -19,6 +19,14 @@ from ctxheap_collector.report.terminal import render
 FILE_COLUMNS = 100
 
 
+class _Console(Console):
+    """Leave it to the command what a reader who went away means; rich would end the process with 1."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        raise BrokenPipeError
+
+
 def write(made: Profile, request: Request, world: World) -> None:
     """Write the profile in the form and to the place that were asked for."""
     if request.output is not None:
@@ -28,7 +36,7 @@ def write(made: Profile, request: Request, world: World) -> None:
         world.out.buffer.write(dump(made))
     else:
         _forgive(world.out)
-        _report(made, request, Console(file=world.out, _environ=world.env))
+        _report(made, request, _Console(file=world.out, _environ=world.env))
 
 
 def _report(made: Profile, request: Request, console: Console) -> None:
