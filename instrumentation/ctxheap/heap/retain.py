@@ -1,0 +1,156 @@
+"""Say what gives an object a reason to stay: retain edges, roots and retained sizes (SPEC 5.2, 5.3).
+
+    system prompt, task, pins, last 3 calls = roots
+          │ derivation: the call took its arguments from here and from nowhere else
+          ▼
+    tool call ◀─ pair ─▶ tool result        agent turn ── turn ──▶ its thinking and signatures
+
+A quotation is a copy and makes no edge. Unreachable means that nothing structural forbids freeing
+an object; it is no evidence that the object is dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from ctxheap.heap.dominators import retained_sizes
+from ctxheap.heap.subject import Subject, base_of, results_of
+
+EdgeKind = Literal["pair", "turn", "derivation"]
+
+YOUNG_CALLS = 3
+_FORCED = frozenset({"pair", "turn"})
+_TURN = frozenset({"agent_output", "tool_call"})
+
+
+class Edge(NamedTuple):
+    """Say that object `source` gives object `target` a reason to stay."""
+
+    source: int
+    target: int
+    kind: EdgeKind
+
+    @property
+    def is_forced(self) -> bool:
+        """Return whether the provider's API asks for it: the one is refused without the other."""
+        return self.kind in _FORCED
+
+
+def edges_of(subjects: Sequence[Subject], sources: Mapping[int, Collection[int]]) -> list[Edge]:
+    """Return the retain edges of a session; `sources` as in `derivation_edges`."""
+    return [*pair_edges(subjects), *turn_edges(subjects), *derivation_edges(sources)]
+
+
+def pair_edges(subjects: Sequence[Subject]) -> list[Edge]:
+    """Return the edges between tool calls and their results, both ways."""
+    edges: list[Edge] = []
+    for result, subject in enumerate(subjects):
+        if subject.answers is not None:
+            edges.append(Edge(subject.answers, result, "pair"))
+            edges.append(Edge(result, subject.answers, "pair"))
+    return edges
+
+
+def turn_edges(subjects: Sequence[Subject]) -> list[Edge]:
+    """Return the edges from what the model said or asked for to the thinking of the same turn.
+
+    A turn is a run of the model's own objects: whatever else comes between ends it.
+    """
+    edges: list[Edge] = []
+    thinking: list[int] = []
+    spoken: list[int] = []
+    for place, subject in enumerate(subjects):
+        base = base_of(subject.tag)
+        if base not in _TURN and base != "agent_reasoning":
+            thinking, spoken = [], []
+        elif base == "agent_reasoning":
+            edges.extend(Edge(turn, place, "turn") for turn in spoken)
+            thinking.append(place)
+        else:
+            edges.extend(Edge(place, thought, "turn") for thought in thinking)
+            spoken.append(place)
+    return edges
+
+
+def derivation_edges(sources: Mapping[int, Collection[int]]) -> list[Edge]:
+    """Return an edge for each tool call whose arguments came from one resident object only.
+
+    `sources` holds, for each tool call, the objects that its arguments were found in.
+    """
+    found = ((call, set(places) - {call}) for call, places in sources.items())
+    return [Edge(places.pop(), call, "derivation") for call, places in found if len(places) == 1]
+
+
+def roots_at(subjects: Sequence[Subject], call: int) -> set[int]:
+    """Return the roots at a call: what stays for its own sake.
+
+    System prompt and tool definitions, the first and the latest user turn, pins, tool calls
+    without an answer, and all objects of the last 3 calls.
+    """
+    resident = [place for place, subject in enumerate(subjects) if _is_resident(subject, call)]
+    turns = [place for place in resident if base_of(subjects[place].tag) == "user_turn"]
+    results = results_of(subjects)
+    roots = {*turns[:1], *turns[-1:]}
+    for place in resident:
+        subject = subjects[place]
+        base = base_of(subject.tag)
+        is_fixed = base in ("system_prompt", "tool_definition") or subject.pinned
+        is_open = base == "tool_call" and not _is_answered(subjects, results.get(place), call)
+        if is_fixed or is_open or subject.birth > call - YOUNG_CALLS:
+            roots.add(place)
+    return roots
+
+
+def reachable(edges: Iterable[tuple[int, int]], roots: Collection[int]) -> set[int]:
+    """Return the closure of the roots over pairs (x, y) of retain edges."""
+    following: dict[int, list[int]] = {}
+    for source, target in edges:
+        following.setdefault(source, []).append(target)
+    found, open_ = set(roots), list(roots)
+    while open_:
+        fresh = [target for target in following.get(open_.pop(), ()) if target not in found]
+        found.update(fresh)
+        open_.extend(fresh)
+    return found
+
+
+def retained_at(
+    subjects: Sequence[Subject], sizes: Sequence[int], edges: Iterable[Edge], *, call: int
+) -> dict[int, int]:
+    """Return the retained size of each object resident at a call, in tokens."""
+    roots = roots_at(subjects, call)
+    places = [place for place, subject in enumerate(subjects) if _is_resident(subject, call)]
+    position = {place: index for index, place in enumerate(places)}
+    links = [
+        (position[edge.source], position[edge.target])
+        for edge in edges
+        if edge.source in position and edge.target in position
+    ]
+    retained = retained_sizes([sizes[place] for place in places], links, {position[root] for root in roots})
+    return dict(zip(places, retained, strict=True))
+
+
+def retained_at_last(subjects: Sequence[Subject], sizes: Sequence[int], edges: Sequence[Edge]) -> list[int]:
+    """Return each object's retained size at its own last call, in tokens."""
+    found = [0] * len(subjects)
+    for call in {subject.last for subject in subjects}:
+        for place, size in retained_at(subjects, sizes, edges, call=call).items():
+            if subjects[place].last == call:
+                found[place] = size
+    return found
+
+
+def forced_sizes(sizes: Sequence[int], edges: Iterable[Edge]) -> list[int]:
+    """Return what the API makes leave together with each object, in tokens, itself not counted."""
+    links = [(edge.source, edge.target) for edge in edges if edge.is_forced]
+    retained = retained_sizes(sizes, links, ())
+    return [total - size for total, size in zip(retained, sizes, strict=True)]
+
+
+def _is_resident(subject: Subject, call: int) -> bool:
+    return subject.birth <= call <= subject.last
+
+
+def _is_answered(subjects: Sequence[Subject], result: int | None, call: int) -> bool:
+    return result is not None and _is_resident(subjects[result], call)
