@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+
 from ctxheap.heap.model import Exchange
 from ctxheap.providers.json_fields import Fields, fields, string
 from ctxheap_collector.transcripts.claude_code_session import Reader
@@ -58,7 +60,8 @@ def _is_bare_usage(line: Fields) -> bool:
 
 def read(source: Source) -> Iterator[Exchange]:
     """Yield the calls of a transcript as responses end; sub-agents and forks are sessions with a parent."""
-    reader = Reader(fallback_session=_session_name(source.files[0]))
+    path = source.files[0]
+    reader = Reader(fallback_session=_session_name(path), agent=_agent_name(path))
     count = 0
     for number, record in source.records():
         for exchange in reader.feed(number, record, source.skip):
@@ -76,3 +79,14 @@ def read(source: Source) -> Iterator[Exchange]:
 def _session_name(path: Path) -> str:
     """Return what lines without a session id are counted under; other folders have files of the same name."""
     return "stdin" if path == STDIN else f"{path.absolute().parent.name}/{path.stem}"
+
+
+def _agent_name(path: Path) -> str:
+    """Return the kind of a sub-agent from the small file that newer clients put beside its transcript."""
+    if not path.stem.startswith("agent-"):
+        return ""
+    try:
+        described = orjson.loads(path.with_suffix(".meta.json").read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return string(fields(described).get("agentType"))

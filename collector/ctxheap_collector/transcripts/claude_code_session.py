@@ -21,10 +21,14 @@ _KEEPS_REASONING_SINCE = (4, 5)
 
 
 class Reader:
-    """Turn lines into calls; content is kept for the contexts that are still open only."""
+    """Turn lines into calls; content is kept for the contexts that are still open only.
 
-    def __init__(self, *, fallback_session: str) -> None:
+    `fallback_session` names the session of lines that have no id, `agent` the sub-agent whose file it is.
+    """
+
+    def __init__(self, *, fallback_session: str, agent: str = "") -> None:
         self.repeated = 0
+        self._agent = agent
         self._chains = Chains(fallback_session=fallback_session, agent_of=self._agent_name)
         self._tools: dict[str, str] = {}
         self._tasks: dict[str, str] = {}
@@ -69,7 +73,7 @@ class Reader:
         for key in ("agentName", "attributionAgent", "agentType"):
             if name := string(line.get(key)):
                 return name
-        return self._tasks.get(_first_text(fields(line.get("message"))), "")
+        return self._agent or self._tasks.get(_first_text(fields(line.get("message"))), "")
 
     def _take_response(self, branch: Branch, line: Fields, number: int, skip: Skip) -> Iterator[Exchange]:
         message = fields(line.get("message"))

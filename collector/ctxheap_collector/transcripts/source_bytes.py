@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import orjson
 
@@ -63,7 +63,8 @@ def unpack(raw: IO[bytes]) -> IO[bytes]:
     raw.seek(0)
     if opening != _GZIP:
         return _decoded(raw)
-    return _decoded(io.BufferedReader(gzip.GzipFile(fileobj=raw, mode="rb"), BUFFER_BYTES))
+    # No larger buffer around it: where the stream breaks off, that would lose what it still gives.
+    return _decoded(cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb")))
 
 
 def _decoded(stream: IO[bytes]) -> IO[bytes]:
