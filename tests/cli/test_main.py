@@ -100,10 +100,10 @@ def test_base_install_says_what_to_install() -> None:
 
 
 def test_parser_is_made_at_once() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     build_parser().format_help()
 
-    assert time.perf_counter() - began < 0.15
+    assert time.process_time() - began < 0.15
 
 
 def test_interrupt_of_the_process_leaves_one_line_and_code_130() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,21 +42,24 @@ def several() -> Profile:
     return profile(small, session(), troubled_session(), nested)
 
 
-def documents() -> dict[str, str]:
-    """Return the expected text by file name."""
-    family = profile(session(), troubled_session())
-    return {
-        "family-80.txt": text(family, width=80),
-        "family-120.txt": text(family, width=120),
-        "family-100.ansi": text(family, width=100, is_terminal=True),
-        "troubled-80.txt": text(profile(troubled_session()), width=80),
-        "several-80.txt": text(several(), width=80, top=3),
-        "several-120.txt": text(several(), width=120, top=3),
-        "calls-100.txt": text(profile(troubled_session()), width=100, lists_calls=True),
-    }
+def family() -> Profile:
+    """Return a session and its sub-agent."""
+    return profile(session(), troubled_session())
+
+
+# What is expected, by file name.
+DOCUMENTS: dict[str, Callable[[], str]] = {
+    "family-80.txt": lambda: text(family(), width=80),
+    "family-120.txt": lambda: text(family(), width=120),
+    "family-100.ansi": lambda: text(family(), width=100, is_terminal=True),
+    "troubled-80.txt": lambda: text(profile(troubled_session()), width=80),
+    "several-80.txt": lambda: text(several(), width=80, top=3),
+    "several-120.txt": lambda: text(several(), width=120, top=3),
+    "calls-100.txt": lambda: text(profile(troubled_session()), width=100, lists_calls=True),
+}
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name, words in documents().items():
-        (FOLDER / name).write_text(words, "utf-8")
+    for name, render_it in DOCUMENTS.items():
+        (FOLDER / name).write_text(render_it(), "utf-8")

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from ctxheap_collector.report.contract import Billed, Conservation, FileReport, SkippedRow
 from ctxheap_collector.report.terminal import View, report
-from report.golden import FOLDER, documents, text
+from report.golden import DOCUMENTS, FOLDER, text
 from report.samples import object_rows, profile, session, timeline, troubled_session
 
 
@@ -20,9 +20,9 @@ def flat(words: str) -> str:
     return " ".join(words.split())
 
 
-@pytest.mark.parametrize("name", sorted(documents()))
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_report_is_the_golden_one(name: str) -> None:
-    assert documents()[name] == (FOLDER / name).read_text("utf-8")
+    assert DOCUMENTS[name]() == (FOLDER / name).read_text("utf-8")
 
 
 @given(
@@ -31,7 +31,7 @@ def test_report_is_the_golden_one(name: str) -> None:
     top=st.sampled_from([0, 2, 10]),
     in_colour=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_line_is_wider_than_the_terminal(width: int, name: str, top: int, in_colour: bool) -> None:
     rows = tuple(replace(row, name=name) for row in object_rows())
     tags = tuple(replace(row, tag=f"tool_result:{name}") for row in session().tags)
@@ -44,7 +44,7 @@ def test_no_line_is_wider_than_the_terminal(width: int, name: str, top: int, in_
 
 
 @given(name=st.text(max_size=60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_name_steers_the_terminal(name: str) -> None:
     rows = tuple(replace(row, name=name, tag=f"tool_result:{name}") for row in object_rows())
     hostile = session(objects=rows, agent=name, model=name, id=name)
@@ -139,8 +139,8 @@ def test_long_session_is_drawn_at_once() -> None:
     long = profile(session(timeline=timeline(1_652), calls=1_652, objects=rows, objects_total=5_000))
     text(long, width=120)
 
-    began = time.perf_counter()
+    # Time of the processor: other work on the machine must not fail it. 0.03 s when measured.
+    began = time.process_time()
     text(long, width=120, is_terminal=True)
 
-    # 0.03 s on an idle core; the bound leaves room for a busy machine.
-    assert time.perf_counter() - began < 0.2
+    assert time.process_time() - began < 0.2
