@@ -38,9 +38,15 @@ class _Sheet:
         for line in self.lines:
             for words, style in line:
                 if style not in styles:
-                    styles[style] = Style.parse(style)
+                    styles[style] = _style(style)
                 yield Segment(words, styles[style])
             yield Segment.line()
+
+
+def _style(words: str) -> Style:
+    """Return a style of its own: rich 15 keeps in a parsed one the codes of the first console it met."""
+    parsed = Style.parse(words)
+    return Style(color=parsed.color, bgcolor=parsed.bgcolor, bold=parsed.bold, dim=parsed.dim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
