@@ -1,0 +1,136 @@
+"""Remember what a session's context holds: objects, the atoms they hold, what the model said.
+
+see ──▶ Item ──▶ holders[atom] = its newest objects outside the model's own text
+output ────────▶ said[atom]    = when the model last said it
+drop  ────────▶ the item is gone at once; its entries in `holders` are swept in bulk later
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+
+from .weights import Weights
+
+HOLDERS = 24
+"""Objects kept per atom; halved to the newest when exceeded."""
+SWEEP_PAIRS = 20_000
+"""Least number of (atom, dropped object) entries worth a sweep."""
+SAID_ATOMS = 200_000
+TINY_RESULTS = 15
+"""Newest one-value results that are looked at again for every output."""
+TINY_ATOMS = 6
+TINY_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Hold what a tool call asked: `key` is equal for equal tool and arguments."""
+
+    key: str = ""
+    asked: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Item:
+    """Hold one object outside the model's own text.
+
+    Attributes:
+        number: The caller's number of the object.
+        turn: Number of outputs before it came; the next output has seen it for the first time.
+        order: Place in the order of everything seen and said.
+        is_result: Whether it is a tool result.
+        is_blank: Whether it holds no letter and no digit.
+        chars: Length of its plain text.
+        atoms: What it holds.
+        fresh: Weight of the atoms that nothing had held or said before it.
+        call: The call that it answers.
+        group: Results that arrived together with it, itself included.
+    """
+
+    number: int
+    turn: int
+    order: int
+    is_result: bool
+    is_blank: bool
+    chars: int
+    atoms: frozenset[str]
+    call: Call
+    fresh: float = 0.0
+    group: int = 1
+
+    @property
+    def is_tiny(self) -> bool:
+        """Say whether it is a result of a few words: a number, a status, a name."""
+        few = len(self.atoms) <= TINY_ATOMS and self.chars < TINY_CHARS
+        return self.is_result and few and bool(self.atoms)
+
+
+class Memory:
+    """Hold the live objects of a session and find who holds an atom, newest first."""
+
+    def __init__(self) -> None:
+        self.items: dict[int, Item] = {}
+        self.said: dict[str, int] = {}
+        self.weights = Weights()
+        self.tiny: list[int] = []
+        self._holders: dict[str, list[int]] = {}
+        self._live_pairs = 0
+        self._dead_pairs = 0
+
+    def add(self, item: Item) -> None:
+        """Take in a new object and find how much of it is new."""
+        self.drop(item.number)
+        new = self._hold(item)
+        said, weights = self.said, self.weights
+        item.fresh = fsum([weights[atom] for atom in new if atom not in said])
+        self.items[item.number] = item
+        self._live_pairs += len(item.atoms)
+        if item.is_tiny:
+            self.tiny.append(item.number)
+            del self.tiny[:-TINY_RESULTS]
+
+    def _hold(self, item: Item) -> list[str]:
+        new: list[str] = []
+        holders, number = self._holders, item.number
+        for atom in item.atoms:
+            held = holders.get(atom)
+            if held is None:
+                holders[atom] = [number]
+                new.append(atom)
+                continue
+            held.append(number)
+            if len(held) > HOLDERS:
+                del held[: HOLDERS // 2]
+        return new
+
+    def drop(self, number: int) -> None:
+        """Forget an object: it holds nothing from now on."""
+        item = self.items.pop(number, None)
+        if item is None:
+            return
+        self._live_pairs -= len(item.atoms)
+        self._dead_pairs += len(item.atoms)
+        if self._dead_pairs > max(SWEEP_PAIRS, self._live_pairs):
+            self._sweep()
+
+    def _sweep(self) -> None:
+        self._holders.clear()
+        self._dead_pairs = 0
+        for item in self.items.values():
+            self._hold(item)
+
+    def holding(self, atom: str) -> list[Item]:
+        """Return the live objects that hold an atom, newest first."""
+        held = self._holders.get(atom)
+        if held is None:
+            return []
+        items = self.items
+        return [items[number] for number in reversed(held) if number in items]
+
+    def say(self, atoms: frozenset[str], order: int) -> None:
+        """Note that the model said these atoms."""
+        self.said.update(dict.fromkeys(atoms, order))
+        if len(self.said) > SAID_ATOMS:
+            cut = sorted(self.said.values())[SAID_ATOMS // 2]
+            self.said = {atom: when for atom, when in self.said.items() if when > cut}

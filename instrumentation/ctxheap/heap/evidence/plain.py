@@ -1,0 +1,67 @@
+"""Bring texts into the form in which they are compared: no escapes, no line numbers, values only."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import cast
+
+HEAD_CHARS = 30_000
+"""Characters kept at either end of a text that is longer than both together."""
+
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.S)
+_NUMBERED = re.compile(r"^[ \t]*\d+(?:\u2192|\||:|\t|  )", re.M)
+# the comma stands first so that the search for it runs at the speed of memchr
+_THOUSANDS = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
+_FENCED = re.compile(r"```[\w+\-]*\n(.*?)```", re.S)
+_MAX_DEPTH = 40
+
+
+def plain(text: str) -> str:
+    """Return a text without reminders, JSON escapes, line numbers and thousands commas."""
+    if len(text) > 2 * HEAD_CHARS:
+        text = f"{text[:HEAD_CHARS]}\n{text[-HEAD_CHARS:]}"
+    if "<system-reminder>" in text:
+        text = _REMINDER.sub("", text)
+    if "\\" in text:
+        text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    if "," in text:
+        text = _THOUSANDS.sub("", text)
+    if len(_NUMBERED.findall(text, 0, 2_000)) >= 2:
+        text = _NUMBERED.sub("", text)
+    return text
+
+
+def values(arguments: str) -> str:
+    """Return the values of JSON arguments, one a line, or the text itself if it is no JSON.
+
+    The names of arguments come from the tool's schema and say nothing about where values are from.
+    """
+    if arguments[:1] not in ("{", "["):
+        return arguments
+    try:
+        parsed = cast("object", json.loads(arguments))
+    except (ValueError, RecursionError):
+        return arguments
+    found: list[str] = []
+    _collect(parsed, found, 0)
+    return "\n".join(found)
+
+
+def _collect(value: object, found: list[str], depth: int) -> None:
+    if depth > _MAX_DEPTH or value is None:
+        return
+    if isinstance(value, dict):
+        for item in cast("dict[str, object]", value).values():
+            _collect(item, found, depth + 1)
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            _collect(item, found, depth + 1)
+    else:
+        found.append(value if isinstance(value, str) else json.dumps(value))
+
+
+def command(text: str) -> str:
+    """Return the last fenced block of a text, the action of agents without function calling."""
+    blocks = cast("list[str]", _FENCED.findall(text))
+    return blocks[-1] if blocks else text

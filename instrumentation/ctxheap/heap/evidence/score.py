@@ -1,0 +1,66 @@
+"""Turn the terms of an object and an output into a score and the name of the evidence.
+
+The constants were fitted by `benchmarks/fit_evidence.py` on the labelled development sessions; what
+was measured is in `docs/evidence.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Literal
+
+from .terms import Credit, Terms
+
+Rule = Literal["quote", "handle", "argument", "answer", "request"]
+Grade = Literal["used", "probable"]
+
+INTERCEPT = -1.6
+WEIGHTS = Terms(
+    novel=1.9,
+    share=1.9,
+    facts=3.0,
+    retold=0.9,
+    echo=1.9,
+    cover=1.4,
+    turn=3.0,
+    next=2.1,
+    ignored=-0.33,
+    bulk=-0.4,
+    final=0.3,
+    distance=-0.4,
+)
+USED = 0.0
+PROBABLE = -0.9
+
+NAMES: tuple[str, ...] = tuple(field.name for field in fields(Terms))
+_MENTIONS = ("novel", "share", "facts", "retold", "echo", "cover")
+_FACTORS: tuple[float, ...] = tuple(getattr(WEIGHTS, name) for name in NAMES)
+
+
+def score(terms: Terms) -> float:
+    """Return the log-odds of use, shifted so that 0 is the threshold of *used*."""
+    total = INTERCEPT
+    for name, factor in zip(NAMES, _FACTORS, strict=True):
+        total += factor * getattr(terms, name)
+    return total
+
+
+def grade(value: float) -> Grade | None:
+    """Return the grade of a score, None where nothing speaks for use."""
+    if value >= USED:
+        return "used"
+    return "probable" if value >= PROBABLE else None
+
+
+def rule(terms: Terms, credit: Credit) -> Rule:
+    """Return the rule of SPEC 5.1 that the strongest evidence stands for."""
+    mentioned = sum(getattr(WEIGHTS, name) * getattr(terms, name) for name in _MENTIONS)
+    turn, answer = WEIGHTS.turn * terms.turn, WEIGHTS.next * terms.next
+    if turn >= max(mentioned, answer) and turn > 0:
+        return "request"
+    if answer >= mentioned and answer > 0:
+        return "answer"
+    whole = sum(map(sum, (credit.first, credit.facts_again, credit.text_again, credit.echo)))
+    if credit.argued > whole / 2:
+        return "argument"
+    return "handle" if credit.named > whole / 2 else "quote"

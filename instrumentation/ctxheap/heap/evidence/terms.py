@@ -1,0 +1,153 @@
+"""Weigh what an output shares with each object of its context.
+
+Each atom of the output is credited, whole, to the newest object outside the model's own text that
+holds it, and discounted by how many different calls hold it. Nobody is credited when the newest
+holder answers a call that named the atom itself: the model knew it before.
+
+    first mention   the model never said the atom before
+    again           it said it since the object came
+    echo            it said it only before the object came
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import fsum, log1p
+
+from .memory import Item, Memory
+from .weights import is_fact, is_handle
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Hold what an output says: atoms of its text and of its arguments, and the calls it makes."""
+
+    turn: int
+    said: frozenset[str]
+    asked: frozenset[str]
+    calls: frozenset[str]
+    is_final: bool
+    atoms: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Join the atoms of text and arguments once."""
+        object.__setattr__(self, "atoms", self.said | self.asked)
+
+
+@dataclass(slots=True)
+class Credit:
+    """Collect the weights of the atoms that an object is credited with, by how they are mentioned."""
+
+    first: list[float] = field(default_factory=list[float])
+    facts_again: list[float] = field(default_factory=list[float])
+    text_again: list[float] = field(default_factory=list[float])
+    echo: list[float] = field(default_factory=list[float])
+    named: float = 0.0
+    argued: float = 0.0
+
+    def add(self, atom: str, share: float, *, when: int | None, born: int, output: Output) -> None:
+        """Credit one atom that the model last said at `when`, if ever."""
+        if when is None:
+            self.first.append(share)
+        elif when < born:
+            self.echo.append(share)
+        else:
+            if is_fact(atom):
+                self.facts_again.append(share)
+            if atom in output.said:
+                self.text_again.append(share)
+        if atom[0] not in "wz":
+            self.named += share
+        if atom not in output.said:
+            self.argued += share
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Hold the terms of the score of one object and one output.
+
+    Attributes:
+        novel: First mentions, discounted by the object's size.
+        share: Its part of all first mentions of the output.
+        facts: Values mentioned again.
+        retold: Anything mentioned again in the text.
+        echo: What the model had said before the object came and says again.
+        cover: Part of a tiny result that is named.
+        turn: The latest user turn, fading with every output.
+        next: A tool result that this output is the first to see (U4).
+        ignored: How much that result brought, and that other results beside it were taken up.
+        bulk: Size of an object that is not new.
+        final: The output closes the turn.
+        distance: Outputs since the first that saw the object.
+    """
+
+    novel: float = 0.0
+    share: float = 0.0
+    facts: float = 0.0
+    retold: float = 0.0
+    echo: float = 0.0
+    cover: float = 0.0
+    turn: float = 0.0
+    next: float = 0.0
+    ignored: float = 0.0
+    bulk: float = 0.0
+    final: float = 0.0
+    distance: float = 0.0
+
+
+def credited(memory: Memory, output: Output) -> dict[int, Credit]:
+    """Return who is credited with the atoms of an output, by object number."""
+    found: dict[int, Credit] = {}
+    said, weights = memory.said, memory.weights
+    for atom in sorted(output.atoms):
+        held = memory.holding(atom)
+        if not held or (atom in held[0].call.asked and not is_handle(atom)):
+            continue
+        sources = {item.call.key or item.number for item in held[:12]}
+        credit = found.setdefault(held[0].number, Credit())
+        share = weights[atom] / len(sources)
+        credit.add(atom, share, when=said.get(atom), born=held[0].order, output=output)
+    return found
+
+
+def terms(
+    item: Item, credit: Credit, output: Output, *, total: float, is_latest_turn: bool, memory: Memory
+) -> Terms:
+    """Return the terms of one object; `total` is the weight of all first mentions."""
+    size = len(item.atoms) / 100
+    ages = output.turn - item.turn
+    small = 3 / (3 + size)
+    first = fsum(credit.first)
+    is_next = item.is_result and ages == 0
+    return Terms(
+        novel=log1p(small * first),
+        share=min(1.0, small * first) * first / total if total else 0.0,
+        facts=log1p(5 / (5 + size) * fsum(credit.facts_again)),
+        retold=log1p(small * fsum(credit.text_again)) if ages else 0.0,
+        echo=log1p(fsum(credit.echo)),
+        cover=_cover(item, output, memory),
+        turn=1 / (1 + ages) if is_latest_turn else 0.0,
+        next=_next(item, output) if is_next else 0.0,
+        ignored=_ignored(item, first) if is_next else 0.0,
+        bulk=log1p(size) if ages else 0.0,
+        final=float(output.is_final),
+        distance=log1p(ages / 5),
+    )
+
+
+def _cover(item: Item, output: Output, memory: Memory) -> float:
+    told = item.atoms - item.call.asked
+    if not told or not item.is_tiny:
+        return 0.0
+    named = told & output.atoms
+    return len(named) / len(told) * min(1.0, fsum([memory.weights[atom] for atom in named]) / 0.4)
+
+
+def _next(item: Item, output: Output) -> float:
+    if item.is_blank:
+        return 0.0
+    return 0.3 if item.call.key and item.call.key in output.calls else 1.0
+
+
+def _ignored(item: Item, first: float) -> float:
+    return log1p(item.fresh) + (2.0 if item.group > 1 and first < 0.5 else 0.0)

@@ -1,0 +1,218 @@
+"""Follow a session and say, for every output, which objects of its context it used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import fsum
+
+from ctxheap.heap.model import Part
+
+from .atoms import Reader
+from .memory import Call, Item, Memory
+from .own import OwnText
+from .plain import command, plain, values
+from .score import Grade, Rule, grade, rule, score
+from .terms import Credit, Output, Terms, credited, terms
+
+KNOWN_CALLS = 2_000
+"""Newest tool calls whose results may still arrive."""
+_UNREAD = ("tool_definition", "media", "hidden")
+_CLOSING = frozenset(
+    ("finish", "submit", "complete", "done", "final_result", "attempt_completion", "task_complete")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Say that the output of a call used an object.
+
+    Attributes:
+        number: The caller's number of the object.
+        call: The call whose output used it.
+        rule: The strongest evidence: `quote`, `handle`, `argument`, `answer` or `request`.
+        score: Log-odds of use, 0 at the threshold of *used*.
+        grade: `used`, or `probable` in the band below the threshold.
+    """
+
+    number: int
+    call: int
+    rule: Rule
+    score: float
+    grade: Grade
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Hold an object that an output may have used, with what speaks for it."""
+
+    item: Item
+    credit: Credit
+    terms: Terms
+
+
+class EvidenceTracker:
+    """Judge use causally: what comes later never changes what was said before.
+
+    Feed it in call order: for every call what left the prompt (`drop`), what entered it (`see`, in
+    prompt order, the model's own earlier text included) and then its `output`.
+    """
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self._memory = Memory()
+        self._own = OwnText()
+        self._calls: dict[str, Call] = {}
+        self._last_call = Call()
+        self._latest_turn = 0
+        self._arrived: list[int] = []
+        self._spoken: dict[bytes, frozenset[str]] = {}
+        self._order = 0
+        self._turn = 0
+        self._has_output = False
+        self._in_own = False
+
+    def see(self, number: int, part: Part, call: int) -> None:
+        """Take in an object that enters the prompt of `call`."""
+        del call
+        self._order += 1
+        if part.role == "assistant":
+            self._see_own(number, part)
+        elif part.kind not in _UNREAD:
+            self._in_own = False
+            self._see_other(number, part)
+
+    def _see_own(self, number: int, part: Part) -> None:
+        atoms = self._spoken.get(part.identity)
+        if atoms is None:
+            atoms = self._reader.atoms(_text(part))
+            self._memory.say(atoms, self._order)
+        if not self._has_output:
+            self._see_history()
+        if part.kind != "tool_call":
+            self._own.add(number, atoms, self._memory)
+        if part.kind != "reasoning":
+            self._note_call(part, atoms)
+
+    def _see_history(self) -> None:
+        # a prompt that opens with a history: its model texts are the outputs of old turns
+        self._arrived = []
+        self._turn += not self._in_own
+        self._in_own = True
+
+    def _note_call(self, part: Part, atoms: frozenset[str]) -> None:
+        if part.kind == "text":
+            action = command(plain(part.text))
+            self._last_call = Call(key=action, asked=self._reader.atoms(action))
+            return
+        self._last_call = Call(key=_key(part), asked=atoms)
+        if part.call_id:
+            self._calls[part.call_id] = self._last_call
+            if len(self._calls) > KNOWN_CALLS:
+                del self._calls[next(iter(self._calls))]
+
+    def _see_other(self, number: int, part: Part) -> None:
+        text = plain(part.text)
+        is_result = part.kind == "tool_result"
+        item = Item(
+            number=number,
+            turn=self._turn,
+            order=self._order,
+            is_result=is_result,
+            is_blank=not any(map(str.isalnum, text)),
+            chars=len(text),
+            atoms=self._reader.atoms(text),
+            call=self._call_of(part) if is_result else Call(),
+        )
+        self._memory.add(item)
+        if is_result:
+            self._arrive(number)
+        elif part.tag.partition(":")[0] == "user_turn":
+            self._latest_turn = number
+
+    def _call_of(self, part: Part) -> Call:
+        return self._calls.get(part.call_id, self._last_call) if part.call_id else self._last_call
+
+    def _arrive(self, number: int) -> None:
+        self._arrived.append(number)
+        together = [self._memory.items[n] for n in self._arrived if n in self._memory.items]
+        for item in together:
+            item.group = len(together)
+
+    def supersede(self, number: int) -> None:
+        """Accept that an object was superseded; nothing to do.
+
+        What a newer object repeats is credited to the newer one anyway, and what it does not repeat
+        can still be used (a later edit of a place that was read before).
+        """
+
+    def drop(self, number: int) -> None:
+        """Forget an object that left the prompt: it is never credited again."""
+        self._memory.drop(number)
+        self._own.drop(number)
+
+    def output(self, call: int, parts: Sequence[Part]) -> list[Use]:
+        """Return what the output of a call used of what was in its context, by object number."""
+        output = self._read(parts)
+        uses = [use for found in self.candidates(output) if (use := _use(found, call))]
+        uses.extend(
+            Use(number, call, rule=why, score=value, grade=level)
+            for number, why, value, level in self._own.uses(output.atoms, self._memory)
+        )
+        self._close(output)
+        return sorted(uses, key=lambda use: use.number)
+
+    def _read(self, parts: Sequence[Part]) -> Output:
+        spoken = {part.identity: self._reader.atoms(_text(part)) for part in parts}
+        calls = [part for part in parts if part.kind == "tool_call"]
+        self._spoken = spoken
+        return Output(
+            turn=self._turn,
+            said=_joined(spoken[part.identity] for part in parts if part.kind != "tool_call"),
+            asked=_joined(spoken[part.identity] for part in calls),
+            calls=frozenset(map(_key, calls)),
+            is_final=all(part.tool.lower() in _CLOSING for part in calls),
+        )
+
+    def candidates(self, output: Output) -> Iterator[Candidate]:
+        """Yield the objects worth a score: the credited, the new results, the latest user turn."""
+        memory = self._memory
+        found = credited(memory, output)
+        total = fsum([share for credit in found.values() for share in credit.first])
+        numbers = dict.fromkeys((*found, *self._arrived, self._latest_turn, *memory.tiny))
+        for number in numbers:
+            item = memory.items.get(number)
+            if item is None:
+                continue
+            credit = found.get(number) or Credit()
+            is_latest = number == self._latest_turn
+            judged = terms(item, credit, output, total=total, is_latest_turn=is_latest, memory=memory)
+            yield Candidate(item, credit, judged)
+
+    def _close(self, output: Output) -> None:
+        self._order += 1
+        self._memory.say(output.atoms, self._order)
+        self._arrived = []
+        self._turn += 1
+        self._has_output = True
+
+
+def _joined(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(sets))
+
+
+def _text(part: Part) -> str:
+    return plain(values(part.text)) if part.kind == "tool_call" else plain(part.text)
+
+
+def _key(part: Part) -> str:
+    return f"{part.tool}\n{values(part.text)}"
+
+
+def _use(found: Candidate, call: int) -> Use | None:
+    value = score(found.terms)
+    level = grade(value)
+    if level is None:
+        return None
+    return Use(found.item.number, call, rule(found.terms, found.credit), value, level)
