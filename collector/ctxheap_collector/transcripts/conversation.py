@@ -1,8 +1,8 @@
 """Make the parts of successive requests so that what stays in the prompt is made, hashed and counted once.
 
 Requests repeat their history. A message equal to the one that stood at the same place in an earlier request
-keeps its `Part` objects; one that differs only in what is never billed (a cache mark that moved on) is made
-again and then found to be the same; what the model returned comes back as the very parts it was returned as.
+keeps its `Part` objects, cache marks aside, which are not billed and move on. What the model returned comes
+back as the very parts it was returned as.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxheap.heap.model import Part
+from ctxheap.providers.json_fields import fields, items
 from ctxheap_collector.transcripts.wire import Wire
 
 REMEMBERED = 8
@@ -34,7 +35,7 @@ class Conversation:
     def common(self, messages: Sequence[object]) -> int:
         """Return how many messages at the start are those of the last request."""
         for index, (old, new) in enumerate(zip(self._raw, messages, strict=False)):
-            if old is not new and old != new:
+            if not _is_same(old, new):
                 return index
         return min(len(self._raw), len(messages))
 
@@ -53,7 +54,7 @@ class Conversation:
         """Return the same as `parts`, message by message."""
         made: list[list[Part]] = []
         for index, message in enumerate(messages):
-            if index < len(self._raw) and self._raw[index] == message:
+            if index < len(self._raw) and _is_same(self._raw[index], message):
                 made.append(self._made[index])
             else:
                 before = self._made[index] if index < len(self._made) else []
@@ -73,6 +74,24 @@ class Conversation:
         known = {part.identity: part for part in before}
         made = self.wire.message_parts(message, tools=self._tools, where=where)
         return [known.get(part.identity) or self._known.get(part.identity, part) for part in made]
+
+
+def _is_same(old: object, new: object) -> bool:
+    return old is new or old == new or _unmarked(old) == _unmarked(new)
+
+
+def _unmarked(message: object) -> object:
+    """Return a message without the cache marks on it and on its blocks."""
+    body = fields(message)
+    if not body:
+        return message
+    plain = {key: value for key, value in body.items() if key != "cache_control"}
+    if blocks := items(body.get("content")):
+        plain["content"] = [
+            {key: value for key, value in fields(block).items() if key != "cache_control"} or block
+            for block in blocks
+        ]
+    return plain
 
 
 class Conversations:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 
 _MILLISECONDS_FROM = 1e11  # as seconds that would be the year 5138
+
+_ABSURD_FROM = 1e21  # later than that even in nanoseconds
 
 
 def epoch_ns(value: object) -> int | None:
@@ -13,7 +14,7 @@ def epoch_ns(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return _from_number(float(value))
+        return _from_number(value)
     if not isinstance(value, str):
         return None
     try:
@@ -25,7 +26,8 @@ def epoch_ns(value: object) -> int | None:
 
 
 def _from_number(number: float) -> int | None:
-    if not math.isfinite(number) or number <= 0:
+    # Integers can be too large for a float, so they are compared before anything is done with them.
+    if not 0 < number < _ABSURD_FROM:
         return None
     while number >= _MILLISECONDS_FROM:
         number /= 1_000

@@ -38,7 +38,7 @@ def tokens(value: object) -> int:
         return 0
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0
     return int(number) if math.isfinite(number) and number > 0 else 0
 

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from ctxheap.heap.model import Usage
+from transcripts.written import DATA, calls_of, grows, read_file, tags, texts, write_json, write_lines
+
+Json = dict[str, object]
+TOOLS: list[object] = [{"type": "function", "function": {"name": "ls"}}]
+ASK: Json = {"role": "user", "content": "Which files?"}
+CALL: Json = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}],
+}
+RESULT: Json = {"role": "tool", "tool_call_id": "c1", "content": "a.py"}
+DONE: Json = {"role": "assistant", "content": "One file."}
+
+
+def chat(messages: list[Json], answer: Json, tokens: int, response_id: str = "") -> Json:
+    response: Json = {
+        "choices": [{"index": 0, "message": answer}],
+        "usage": {"prompt_tokens": tokens, "completion_tokens": 5},
+    }
+    return {
+        "model": "gpt-4o",
+        "messages": messages,
+        "tools": TOOLS,
+        "response": {**response, "id": response_id} if response_id else response,
+    }
+
+
+def test_what_the_next_request_repeats_is_the_same_object(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "log.jsonl", [chat([ASK], CALL, 50, "r1"), chat([ASK, CALL, RESULT], DONE, 70, "r2")]
+    )
+
+    name, calls, skipped = read_file(path)
+
+    assert (name, skipped) == ("request-log", [])
+    assert [(call.call_id, call.session, call.usage, call.implied) for call in calls] == [
+        ("r1", "", Usage(uncached=50, output=5), False),
+        ("r2", "", Usage(uncached=70, output=5), False),
+    ]
+    assert tags(calls[1].prompt) == ["tool_definition:ls", "user_turn", "tool_call:ls", "tool_result:ls"]
+    assert grows(calls)
+    assert calls[1].prompt[2] is calls[0].output[0]
+
+
+def test_a_cache_mark_that_moves_on_changes_nothing(tmp_path: Path) -> None:
+    marked: Json = {**ASK, "cache_control": {"type": "ephemeral"}}
+    path = write_lines(
+        tmp_path / "log.jsonl", [chat([marked], CALL, 50), chat([ASK, CALL, RESULT], DONE, 70)]
+    )
+
+    assert grows(calls_of(path))
+
+
+def test_agents_that_take_turns_keep_their_objects(tmp_path: Path) -> None:
+    other: Json = {"role": "user", "content": "What time is it?"}
+    path = write_lines(
+        tmp_path / "log.jsonl",
+        [
+            chat([ASK], CALL, 50),
+            chat([other], DONE, 20),
+            chat([ASK, CALL, RESULT], DONE, 70),
+            chat([other, DONE, ASK], CALL, 40),
+        ],
+    )
+
+    calls = calls_of(path)
+
+    assert grows([calls[0], calls[2]])
+    assert grows([calls[1], calls[3]])
+
+
+def test_request_and_response_may_stand_apart_and_under_body(tmp_path: Path) -> None:
+    entry = chat([ASK], DONE, 50)
+    request = {key: value for key, value in entry.items() if key != "response"}
+    response = entry["response"]
+    path = write_lines(
+        tmp_path / "log.jsonl",
+        [
+            {
+                "request": {"body": request},
+                "response": {"status": 200, "body": response},
+                "session_id": "s9",
+            },
+            {"request": request, "response": response, "metadata": {"conversation_id": "s10"}},
+        ],
+    )
+
+    calls = calls_of(path)
+
+    assert [(call.session, call.usage, texts(call.output)) for call in calls] == [
+        ("s9", Usage(uncached=50, output=5), ["One file."]),
+        ("s10", Usage(uncached=50, output=5), ["One file."]),
+    ]
+
+
+def test_a_log_in_one_json_list_is_read_too(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "log.json", [chat([ASK], CALL, 50), chat([ASK, CALL, RESULT], DONE, 70)])
+
+    assert [call.call_id for call in calls_of(path)] == ["1", "2"]
+
+
+def test_failed_and_unanswered_requests_are_named_and_not_counted(tmp_path: Path) -> None:
+    failed: Json = {"model": "m", "messages": [ASK], "response": {"error": {"message": "overloaded"}}}
+    path = write_lines(
+        tmp_path / "log.jsonl",
+        [chat([ASK], DONE, 50), failed, {"model": "m", "messages": [ASK]}, {"note": 1}],
+    )
+
+    _, calls, skipped = read_file(path)
+
+    assert len(calls) == 1
+    assert sorted(skipped) == [
+        "a request without a response",
+        "neither a request nor a response",
+        "the request failed: overloaded",
+    ]
+
+
+def test_a_server_that_gives_every_response_one_id_loses_no_call(tmp_path: Path) -> None:
+    same = chat([ASK], DONE, 50, "chatcmpl-123")
+    path = write_lines(tmp_path / "log.jsonl", [same, chat([ASK, DONE, ASK], CALL, 90, "chatcmpl-123"), same])
+
+    # The third line is the first one over again: one call, logged twice.
+    assert [call.call_id for call in calls_of(path)] == ["chatcmpl-123", "chatcmpl-123@2", "chatcmpl-123"]
+
+
+def test_anthropic_bodies_are_read_with_their_own_usage(tmp_path: Path) -> None:
+    entry: Json = {
+        "request": {
+            "model": "claude-sonnet-4-5",
+            "system": "Be brief.",
+            "tools": [{"name": "ls", "input_schema": {"type": "object"}}],
+            "messages": [ASK],
+        },
+        "response": {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-sonnet-4-5-20250929",
+            "content": [{"type": "tool_use", "id": "toolu_1", "name": "ls", "input": {"path": "."}}],
+            "usage": {"input_tokens": 4, "cache_read_input_tokens": 90, "output_tokens": 6},
+        },
+    }
+
+    call = calls_of(write_lines(tmp_path / "log.jsonl", [entry]))[0]
+
+    assert (call.call_id, call.model, call.provider) == ("msg_1", "claude-sonnet-4-5-20250929", "anthropic")
+    assert tags(call.prompt) == ["tool_definition:ls", "system_prompt", "user_turn"]
+    assert tags(call.output) == ["tool_call:ls"]
+    assert call.usage is not None
+    assert (call.usage.input, call.usage.cache_read) == (94, 90)
+
+
+def responses(response_id: str, given: object, output: list[object], **more: object) -> Json:
+    usage: Json = {"input_tokens": 9, "output_tokens": 40, "output_tokens_details": {"reasoning_tokens": 32}}
+    return {
+        "request": {"model": "gpt-5", "instructions": "Be brief.", "input": given, **more},
+        "response": {"id": response_id, "model": "gpt-5", "output": output, "usage": usage},
+    }
+
+
+REASONING: Json = {"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAAA" * 50}
+ASKED: Json = {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": "{}"}
+ANSWER: Json = {"type": "function_call_output", "call_id": "c1", "output": "a.py"}
+TEXT: Json = {"type": "output_text", "text": "One file."}
+SAID: Json = {"type": "message", "role": "assistant", "content": [TEXT]}
+
+
+def test_reasoning_that_is_sent_back_weighs_what_it_was_billed(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "log.jsonl",
+        [
+            responses("resp_1", [ASK], [REASONING, ASKED]),
+            responses("resp_2", [ASK, REASONING, ASKED, ANSWER], [SAID]),
+        ],
+    )
+
+    calls = calls_of(path)
+
+    assert [(part.tag, part.text, part.tokens) for part in calls[1].prompt] == [
+        ("system_prompt", "Be brief.", None),
+        ("user_turn", "Which files?", None),
+        ("agent_reasoning", "", 32),
+        ("tool_call:ls", "{}", None),
+        ("tool_result:ls", "a.py", None),
+    ]
+    assert grows(calls)
+
+
+def test_a_stored_chain_is_one_session_whose_prompt_is_the_whole_chain(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "log.jsonl",
+        [
+            responses("resp_1", "Which files?", [ASKED]),
+            responses("resp_2", [ANSWER], [SAID], previous_response_id="resp_1"),
+            responses("resp_3", "Thanks.", [SAID], previous_response_id="resp_2"),
+        ],
+    )
+
+    calls = calls_of(path)
+
+    assert texts(calls[2].prompt) == ["Be brief.", "Which files?", "{}", "a.py", "One file.", "Thanks."]
+    assert tags(calls[1].prompt) == ["system_prompt", "user_turn", "tool_call:ls", "tool_result:ls"]
+    assert [(call.session, call.incomplete) for call in calls[1:]] == [("resp_1", False), ("resp_1", False)]
+    assert grows(calls)
+
+
+def test_a_chain_whose_beginning_is_not_in_the_log_is_incomplete(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "log.jsonl", [responses("resp_9", "Thanks.", [SAID], previous_response_id="resp_8")]
+    )
+
+    assert [(call.session, call.incomplete) for call in calls_of(path)] == [("resp_8", True)]
+
+
+def test_logs_with_request_and_response_in_two_lines_are_paired() -> None:
+    name, calls, skipped = read_file(DATA / "request-log" / "two_lines_a_call.jsonl")
+
+    assert (name, skipped) == ("request-log", ["a request without a response"])
+    assert [(call.model, call.usage and call.usage.input) for call in calls] == [
+        ("gpt-3.5-turbo-0613", 410),
+        ("gpt-3.5-turbo-0613", 660),
+        ("gpt-3.5-turbo-0613", 1853),
+    ]
+    assert grows(calls[:2])
+    assert calls[0].started_ns == 1762141039_606104_000
