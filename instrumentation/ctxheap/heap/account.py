@@ -99,7 +99,14 @@ def lives_of(heap: Heap) -> list[Life]:
     for event in heap.superseded:
         sure.setdefault(event.number, event.call)
     return [
-        life(item.birth, item.last, uses, inherent=item.inherent, sure=sure.get(item.number))
+        life(
+            item.birth,
+            item.last,
+            uses,
+            inherent=item.inherent,
+            sure=sure.get(item.number),
+            revived=heap.revived.get(item.number),
+        )
         for item, uses in zip(heap.objects, effective_uses(heap.objects, found), strict=True)
     ]
 

@@ -56,8 +56,8 @@ class HeapObject:
     error: bool
     answers: int | None = None
     """Number of the tool call that this tool result answers."""
-    measured: bool = False
-    """Whether `raw` is known rather than counted: given by the source or by billed growth."""
+    known: bool = False
+    """Whether `raw` was given by the source rather than counted."""
 
     @property
     def inherent(self) -> bool:
@@ -105,6 +105,8 @@ class Heap:
     calls: list[Call] = field(default_factory=list[Call])
     uses: list[Use] = field(default_factory=list[Use])
     superseded: list[Superseded] = field(default_factory=list[Superseded])
+    revived: dict[int, int] = field(default_factory=dict[int, int])
+    """Objects that a later copy made surely dead, until the call at which that copy was gone."""
 
 
 class HeapBuilder:
@@ -121,7 +123,7 @@ class HeapBuilder:
         self._resident: array[int] = array("I")
         self._tool_calls: dict[str, tuple[int, Part]] = {}
         self._own: list[tuple[int, ...]] = []
-        self._outputs: frozenset[bytes] = frozenset()
+        self._outputs: frozenset[str] = frozenset()
         self._seen_calls: set[str] = set()
 
     def add(self, exchange: Exchange) -> None:
@@ -142,13 +144,13 @@ class HeapBuilder:
         entering = exchange.prompt[kept:]
         born = self._enter(entering, number, counter, numbers)
         if not extends:
-            self._leave(self._resident[kept:], numbers[kept:])
+            self._leave(self._resident[kept:], numbers[kept:], number)
         for resident in numbers[kept:]:
             heap.objects[resident].last = number
         heap.calls.append(_call(exchange, number, numbers, born, extends, counter.exact))
-        self._own.append(tuple(n for n in born if bytes.fromhex(heap.objects[n].id[:32]) in self._outputs))
+        self._own.append(tuple(n for n in born if heap.objects[n].id[:32] in self._outputs))
         self._prompt, self._resident = exchange.prompt, numbers
-        self._outputs = frozenset(part.identity for part in exchange.output)
+        self._outputs = frozenset(part.identity.hex() for part in exchange.output)
         heap.uses.extend(self._evidence.output(number, exchange.output))
 
     def finish(self) -> Heap:
@@ -210,39 +212,54 @@ class HeapBuilder:
             self._heap.superseded.append(event)
             self._evidence.supersede(event.number)
 
-    def _leave(self, before: array[int], after: array[int]) -> None:
+    def _leave(self, before: array[int], after: array[int], call: int) -> None:
         for number in sorted(set(before) - set(after)):
             self._evidence.drop(number)
-            self._ledger.dropped(number)
+            for revived in self._ledger.dropped(number):
+                self._heap.revived[revived] = call
 
     def _measure(self) -> None:
-        """Size estimated objects by billed growth, and the rest by the scale that was learnt."""
+        """Replace estimates by what billed growth says (see `heap.sizes`)."""
         heap = self._heap
         raw = [item.raw for item in heap.objects]
         growths = [growth for growth in map(self._growth, heap.calls) if growth is not None]
-        before = list(raw)
-        scale = measure(growths, raw)
-        measured = {n for growth in growths for n in (*growth.own, *growth.other) if raw[n] != before[n]}
-        estimated = {n for call in heap.calls if not call.exact for n in call.born}
-        for item in heap.objects:
-            if item.number in estimated and item.number not in measured and not item.measured:
-                raw[item.number] = round(raw[item.number] * scale)
-            item.measured = item.measured or item.number in measured
-            item.raw = raw[item.number]
+        sizes = measure(growths, raw)
+        for call in heap.calls:
+            for item in [] if call.exact else [heap.objects[number] for number in call.born]:
+                if not item.known:
+                    item.raw = sizes.of(item.number, item.tag, item.raw)
 
     def _growth(self, call: Call) -> Growth | None:
+        """Return what a call added to the prompt before it, None where that cannot be told."""
+        objects = self._heap.objects
         before = self._heap.calls[call.number - 2] if call.number > 1 else None
-        if call.exact or call.usage is None or not call.extends:
+        if call.exact or call.usage is None or not call.born:
             return None
-        if before is None:
-            if any(self._heap.objects[n].kind == "hidden" for n in call.numbers):
-                return None
-            return Growth(call.usage.input, (), call.born, 0)
-        if before.usage is None or before.model != call.model:
+        tag = max((objects[number] for number in call.born), key=lambda item: item.raw).tag
+        if before is None or call.compaction:
+            return self._restart(call, call.usage.input, tag)
+        if before.usage is None or before.model != call.model or not call.extends:
             return None
         own = self._own[call.number - 1]
-        other = tuple(n for n in call.born if n not in own)
-        return Growth(call.usage.input - before.usage.input, own, other, before.usage.output)
+        other = tuple(number for number in call.born if number not in own)
+        return Growth(call.usage.input - before.usage.input, own, other, before.usage.output, tag)
+
+    def _restart(self, call: Call, billed: int, tag: str) -> Growth | None:
+        """Return the growth from nothing of a prompt in which, but for hidden content, all is new."""
+        objects = self._heap.objects
+        hidden = sum(objects[number].kind == "hidden" for number in call.numbers)
+        born = tuple(number for number in call.born if objects[number].kind != "hidden")
+        if len(born) + hidden < len(call.numbers):
+            return None
+        if not hidden:
+            return Growth(billed, (), born, 0, tag)
+        return Growth(billed - self._hidden_tokens(), (), born, 0, tag) if call.number > 1 else None
+
+    def _hidden_tokens(self) -> int:
+        """Return what the first call was billed beyond its visible parts."""
+        first = self._heap.calls[0]
+        visible = sum(self._heap.objects[number].raw for number in first.numbers)
+        return max(0, first.usage.input - visible) if first.usage else 0
 
 
 def _count(born: Sequence[tuple[HeapObject, Part]], counter: TokenCounter) -> None:
@@ -252,7 +269,7 @@ def _count(born: Sequence[tuple[HeapObject, Part]], counter: TokenCounter) -> No
         item.raw = tokens
     for item, part in born:
         if part.tokens is not None:
-            item.raw, item.measured = part.tokens, True
+            item.raw, item.known = part.tokens, True
 
 
 def _common_prefix(old: Sequence[Part], new: Sequence[Part]) -> int:
