@@ -53,7 +53,7 @@ def test_result_finds_its_tool_by_the_id_of_the_call() -> None:
     calls = parts_of("assistant", [call], tools)
     results = parts_of("user", [result], tools)
 
-    text = '{"file_path":"a.py","é":1}'
+    text = '{"file_path": "a.py", "é": 1}'
     assert calls == [Part("assistant", "tool_call", "tool_call:Read", text, "Read", "t1")]
     assert results == [Part("user", "tool_result", "tool_result:Read", "import os", "Read", "t1", error=True)]
     assert results[0].where == "1:0"

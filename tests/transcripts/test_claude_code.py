@@ -93,7 +93,7 @@ def test_results_logged_between_the_lines_of_a_response_were_not_seen_by_it(tmp_
     first, second = calls(tmp_path, lines)
 
     assert len(first.prompt) == 2
-    assert texts(second.prompt)[2:] == ['{"file_path":"a"}', '{"file_path":"b"}', "text of a", "text of b"]
+    assert texts(second.prompt)[2:] == ['{"file_path": "a"}', '{"file_path": "b"}', "text of a", "text of b"]
 
 
 def test_results_of_parallel_calls_all_stay_in_the_prompt(tmp_path: Path) -> None:

@@ -33,11 +33,11 @@ def test_what_cannot_be_a_transcript_is_left_out_of_a_walk(tmp_path: Path) -> No
     assert found(tmp_path, ".") == ["a.json"]
 
 
-def test_hidden_folders_of_agents_are_walked_and_so_is_a_hidden_one_that_was_named(tmp_path: Path) -> None:
-    written(tmp_path, ".claude/projects/.x/a.jsonl", ".other/b.jsonl")
+def test_hidden_folders_are_walked_and_foreign_ones_when_they_are_named(tmp_path: Path) -> None:
+    written(tmp_path, ".claude/projects/.x/a.jsonl", ".cache/b.jsonl")
 
     assert found(tmp_path, ".") == [".claude/projects/.x/a.jsonl"]
-    assert found(tmp_path, ".other") == [".other/b.jsonl"]
+    assert found(tmp_path, ".cache") == [".cache/b.jsonl"]
 
 
 @pytest.mark.parametrize(

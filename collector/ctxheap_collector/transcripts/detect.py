@@ -152,17 +152,19 @@ def read_all(
 
 
 def _with_siblings(source: Source, waiting: deque[Found]) -> Source:
-    """Take the files of the same folder that open alike out of the queue and into the source."""
+    """Take the files of the same folder that open alike out of the queue into the source."""
     first = source.files[0]
     if first == STDIN:
         return source
     opening = _opening(first)
-    siblings = [found for found in waiting if found.path.parent == first.parent]
-    alike = [found for found in siblings if _opening(found.path) == opening]
+    alike: list[Found] = []
+    others: list[Found] = []
+    while waiting and waiting[0].path.parent == first.parent:
+        found = waiting.popleft()
+        (alike if _opening(found.path) == opening else others).append(found)
+    waiting.extendleft(reversed(others))
     if not alike:
         return source
-    for found in alike:
-        waiting.remove(found)
     return source.joined((first, *(found.path for found in alike)), str(first.parent))
 
 

@@ -11,8 +11,27 @@ from pathlib import Path
 from ctxheap_collector.transcripts import source_bytes
 
 SNIFF_BYTES = 4096
-AGENT_FOLDERS = frozenset({".claude", ".codex", ".copilot", ".gemini", ".openhands", ".pi"})
-_FOREIGN_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
+# Tools' own stores: large, and never a transcript. Other hidden folders are where agents keep theirs.
+_FOREIGN_FOLDERS = frozenset(
+    {
+        ".cache",
+        ".git",
+        ".hg",
+        ".hypothesis",
+        ".idea",
+        ".mypy_cache",
+        ".npm",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".svn",
+        ".tox",
+        ".venv",
+        ".vscode",
+        "__pycache__",
+        "node_modules",
+        "site-packages",
+    }
+)
 _GLOB_CHARACTERS = frozenset("*?[")
 
 
@@ -27,9 +46,9 @@ class Found:
 def expand(paths: Iterable[str]) -> Iterator[Found]:
     """Yield the files behind files, globs (also `**`), folders and `-`, each once, in a stable order.
 
-    Folders are walked whole, less what cannot be a transcript: binary files, files that do not open like
-    JSON, and hidden folders other than those of agents, unless the folder that was named is hidden itself. A
-    name that leads nowhere is yielded all the same, so that opening it says so.
+    Folders are walked whole, hidden ones too, less what cannot be a transcript: binary files, files that do
+    not open like JSON, and the stores of other tools. A name that leads nowhere is yielded all the same, so
+    that opening it says so.
     """
     seen: set[str] = set()
     for name in paths:
@@ -67,21 +86,12 @@ def _matches(pattern: str) -> Iterator[Found]:
 
 
 def _walk(root: Path) -> Iterator[Found]:
-    shows_hidden = any(part.startswith(".") for part in root.resolve().parts)
     for folder, subfolders, names in os.walk(root):
-        subfolders[:] = sorted(name for name in subfolders if _is_walked(name, shows_hidden, folder))
+        subfolders[:] = sorted(name for name in subfolders if name not in _FOREIGN_FOLDERS)
         for name in sorted(names):
             path = Path(folder, name)
             if opens_like_json(path):
                 yield Found(path, is_named=False)
-
-
-def _is_walked(name: str, shows_hidden: bool, folder: str) -> bool:
-    if name in _FOREIGN_FOLDERS:
-        return False
-    if not name.startswith(".") or name in AGENT_FOLDERS or shows_hidden:
-        return name != ".git"
-    return any(part in AGENT_FOLDERS for part in Path(folder).parts)
 
 
 def opens_like_json(path: Path) -> bool:

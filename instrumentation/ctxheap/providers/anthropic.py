@@ -8,6 +8,7 @@ Cache marks (`cache_control`) are transport: they change neither a text nor an i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from ctxheap.heap.model import Part, Role
@@ -90,7 +91,8 @@ def _call_part(block: Fields, role: Role, tools: dict[str, str], where: str) -> 
     call_id = string(block.get("id"))
     if call_id:
         tools[call_id] = name
-    text = json_text(block.get("input", {}))
+    # With the spaces that models put there; the decoded form is all that is left of what was generated.
+    text = json.dumps(block.get("input", {}), ensure_ascii=False)
     return Part(role, "tool_call", f"tool_call:{name}", text, name, call_id, where=where)
 
 
