@@ -255,8 +255,10 @@ def test_no_arguments_make_it_raise(tool: str, arguments: object) -> None:
 
 
 words = st.sampled_from(
-    ["cat", "head", "-n", "sed", "grep", "a.py", "|", ">", ">>", "<<EOF", "\n", "EOF"]
-    + ["'", '"', "\\", "$(", ")", "&&", ";", "cd", "git", "-"]
+    [
+        *("cat", "head", "-n", "sed", "grep", "a.py", "|", ">", ">>", "<<EOF", "\n", "EOF"),
+        *("'", '"', "\\", "$(", ")", "&&", ";", "cd", "git", "-"),
+    ]
 )
 
 
