@@ -40,6 +40,12 @@ def test_session_is_picked_by_the_beginning_of_its_id_with_what_is_below_it() ->
     assert [member.id for member in select(whole, "child").sessions] == ["child-1", "leaf"]
 
 
+def test_id_can_be_typed_as_tables_show_it() -> None:
+    whole = profile(session(id="7f3a9c12-5f0e-4c11-9d3a-0a1b2c3d4e5f/a1"), session(id="other"))
+
+    assert [member.id for member in select(whole, "7f3a9c12/a1").sessions] == [whole.sessions[0].id]
+
+
 def test_whole_id_wins_over_longer_ones() -> None:
     assert [s.id for s in select(profile(session(id="a"), session(id="ab")), "a").sessions] == ["a"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ctxheap_collector.report.contract import FileReport, Profile, SessionProfile
-from ctxheap_collector.report.family import Family
-from ctxheap_collector.report.figures import money, percent, percent_range, plural, short
+from ctxheap_collector.report.family import Family, short_id
+from ctxheap_collector.report.figures import UNKNOWN, money, percent, percent_range, plural, short
 from ctxheap_collector.report.layout import (
     INDENT,
     NO_BREAK,
@@ -20,6 +21,7 @@ from ctxheap_collector.report.layout import (
     named,
     paragraph,
     printable,
+    shorten,
     table,
     text,
 )
@@ -27,9 +29,10 @@ from ctxheap_collector.report.palette import ALARM, FINE, STRONG
 
 UNATTRIBUTED_BOUND: Final = 0.05
 SHOWN_REASONS: Final = 3
+PATH_CELLS: Final = 48
 FAMILY_COLUMNS: Final = (
-    Column("session", is_left=True, least=18),
-    Column("model", is_left=True, least=10, drop=3),
+    Column("session", is_left=True, least=16),
+    Column("model", is_left=True, least=15, drop=3),
     Column("calls"),
     Column("billed"),
     Column("peak", drop=2),
@@ -85,7 +88,7 @@ def _whole(family: Family) -> list[Cell]:
     cost = money(family.cost_usd) if family.cost_usd is not None else f"{money(family.known_usd)} + ?"
     return [
         named(_name(head) + below),
-        named(head.model or "?"),
+        named(_model(head)),
         Piece(short(sum(member.calls for member in members))),
         Piece(_billed(members)),
         Piece(short(max(member.context.peak for member in members))),
@@ -103,7 +106,13 @@ def _billed(members: Sequence[SessionProfile]) -> str:
 
 
 def _name(session: SessionProfile) -> str:
-    return f"{session.agent} {session.id}" if session.agent else session.id
+    name = short_id(session.id)
+    return f"{session.agent} {name}" if session.agent else name
+
+
+def _model(session: SessionProfile) -> str:
+    """Return the model without the date of its release, which tables have no room for."""
+    return re.sub(r"[-@]20\d{6}$", "", session.model) or UNKNOWN
 
 
 def _factor(session: SessionProfile) -> str:
@@ -139,7 +148,7 @@ def _walk(below: Sequence[Family], depth: int) -> Iterator[tuple[SessionProfile,
 def _one(session: SessionProfile, depth: int) -> list[Cell]:
     return [
         named(f"{'  ' * depth}└ {printable(_name(session))}"),
-        named(session.model or "?"),
+        named(_model(session)),
         Piece(short(session.calls)),
         Piece(_billed([session])),
         Piece(short(session.context.peak)),
@@ -149,14 +158,21 @@ def _one(session: SessionProfile, depth: int) -> list[Cell]:
     ]
 
 
-def quality(session: SessionProfile, profile: Profile, *, width: int, top: int) -> list[Line]:
+def quality(session: SessionProfile, *, width: int) -> list[Line]:
     """Return what bears on the trust in a session's figures, defects marked with an exclamation."""
     lines = _remark(_conservation(session), width, is_fine=_is_exact(session))
     for words in _defects(session):
         lines += _remark(words, width)
-    for words in profile.warnings:
-        lines += _remark(words, width)
-    return [*lines, *_skipped(profile.files, width, top)]
+    return lines
+
+
+def inputs(profile: Profile, *, width: int, top: int) -> list[Line]:
+    """Return how much of each input was left out, and why, and what concerns the whole run."""
+    spoilt = [report for report in profile.files if report.skipped]
+    lines = [line for words in profile.warnings for line in _remark(words, width)]
+    for report in spoilt[: top or None]:
+        lines += _remark(_reasons(report), width)
+    return [*lines, *more(len(spoilt) - len(spoilt[: top or None]), "input")]
 
 
 def _is_exact(session: SessionProfile) -> bool:
@@ -214,17 +230,8 @@ def _remark(words: str, width: int, *, is_fine: bool = False) -> list[Line]:
     return [joined(first), *lines[1:]]
 
 
-def _skipped(files: Sequence[FileReport], width: int, top: int) -> list[Line]:
-    """Return how much of each input was left out, and why."""
-    spoilt = [report for report in files if report.skipped]
-    lines: list[Line] = []
-    for report in spoilt[: top or None]:
-        lines += _remark(_reasons(report), width)
-    return [*lines, *more(len(spoilt) - len(spoilt[: top or None]), "file with skipped lines")]
-
-
 def _reasons(report: FileReport) -> str:
-    path = printable(report.path)
+    path = shorten(printable(report.path), PATH_CELLS)
     if not report.sessions:
         return f"{path} was not read: {printable(report.skipped[0].reason)}"
     named_rows = [f"line {row.line}: {printable(row.reason)}" for row in report.skipped[:SHOWN_REASONS]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ctxheap_collector.report.contract import Profile, ProfileError, SessionProfile
 
 SUGGESTED = 5
+_LONG = re.compile(r"^([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,16 @@ def _ranked(found: list[Family]) -> list[Family]:
     return sorted(found, key=lambda family: -(family.cost_usd or 0.0))
 
 
+def short_id(session: str) -> str:
+    """Return a session's id with only the first eight digits of a UUID before it, as tables show it."""
+    return _LONG.sub(r"\1", session)
+
+
+def is_meant(session: str, wanted: str) -> bool:
+    """Return whether an id begins as a person typed it, whole or as tables show it."""
+    return session.startswith(wanted) or short_id(session).startswith(wanted)
+
+
 def select(profile: Profile, wanted: str) -> Profile:
     """Return the profile with only the session wanted and what is below it.
 
@@ -87,7 +99,7 @@ def select(profile: Profile, wanted: str) -> Profile:
         ProfileError: No session, or more than one, has an id that begins so.
     """
     exact = [session for session in profile.sessions if session.id == wanted]
-    found = exact or [session for session in profile.sessions if session.id.startswith(wanted)]
+    found = exact or [session for session in profile.sessions if is_meant(session.id, wanted)]
     if len(found) != 1 or not wanted:
         raise ProfileError(_not_one(wanted, found, profile))
     orphan = replace(found[0], parent=None)

@@ -74,12 +74,12 @@ def printable(words: str) -> str:
 
 
 def shorten(words: str, width: int) -> str:
-    """Return text cut in its middle, so that both the tool and the call of a name survive."""
+    """Return text cut nearer its start: a name's tool, file and call survive rather than folders."""
     if cells_of(words) <= width:
         return words
     if width < 2:
         return "…"[:width]
-    tail = (width - 1) // 2
+    tail = (width - 1) * 2 // 3
     head = set_cell_size(words, width - 1 - tail)
     return set_cell_size(f"{head.rstrip()}…{_end(words, tail)}", width).rstrip()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ctxheap_collector.report.contract import ObjectRow, SessionProfile, TagRow
+from typing import Final
+
+from ctxheap_collector.report.contract import ObjectRow, Phase, SessionProfile, TagRow
 from ctxheap_collector.report.figures import money, percent_range, short
 from ctxheap_collector.report.layout import (
     INDENT,
@@ -46,6 +48,15 @@ OBJECT_COLUMNS = (
     Column("phase", is_left=True, drop=2),
     Column("last use", is_left=True, drop=1),
 )
+
+
+# What stands for a last use where no evidence is listed (SPEC 5.4).
+_UNUSED: Final[dict[Phase, str]] = {"lag": "not yet", "void": "never"}
+_SHARED: Final = {
+    "tool_call": "as result",
+    "agent_output": "next call",
+    "agent_reasoning": "next call",
+}
 
 
 def tags(session: SessionProfile, *, width: int, top: int) -> list[Line]:
@@ -120,7 +131,9 @@ def _object(row: ObjectRow) -> list[Cell]:
 
 
 def _last_use(row: ObjectRow) -> str:
-    if not row.uses:
-        return {"use": "inherent", "lag": "not yet"}.get(row.phase, "never")
-    last = row.uses[-1]
-    return f"@{last.call} {last.rule}"
+    if row.uses:
+        last = row.uses[-1]
+        return f"@{last.call} {last.rule}"
+    if row.phase in _UNUSED:
+        return _UNUSED[row.phase]
+    return _SHARED.get(row.tag.partition(":")[0], "inherent")

@@ -11,7 +11,7 @@ from rich.style import Style
 
 from ctxheap_collector.report.calls import calls
 from ctxheap_collector.report.chart import chart
-from ctxheap_collector.report.closing import compactions, overview, quality, sub_agents
+from ctxheap_collector.report.closing import compactions, inputs, overview, quality, sub_agents
 from ctxheap_collector.report.contract import DEFAULT_TOP, Profile, SessionProfile
 from ctxheap_collector.report.family import Family, families
 from ctxheap_collector.report.headline import billed, headline, title
@@ -88,6 +88,7 @@ def report(profile: Profile, view: View) -> list[Line]:
         lines += _section("sessions", overview(found, width=view.width, top=view.top), view)
     if found:
         lines += _details(found[0], profile, view)
+    lines += _section("input", inputs(profile, width=view.width, top=view.top), view)
     if len(found) > 1:
         lines.append((Piece(f"{INDENT}the details of another session: --session ID", FAINT),))
     return [safe(line, view.width) for line in lines]
@@ -104,7 +105,7 @@ def _details(family: Family, profile: Profile, view: View) -> Iterator[Line]:
     yield from _section("largest objects, by token-calls", largest, view)
     yield from _section("compactions", compactions(session, top=top), view)
     yield from _section("sub-agents and forks", sub_agents(family, width=width, top=top), view)
-    yield from _section("data quality", quality(session, profile, width=width, top=top), view)
+    yield from _section("data quality", quality(session, width=width), view)
 
 
 def _context(session: SessionProfile, view: View) -> Iterator[Line]:
