@@ -262,3 +262,13 @@ def test_debug_shows_the_traceback(argv: list[str], env: dict[str, str], tmp_pat
 
     with pytest.raises(ZeroDivisionError):
         run(*argv, profiler=profiler, home=tmp_path, env=env)
+
+
+def test_output_keeps_the_rights_of_the_file_it_replaces(tmp_path: Path) -> None:
+    file = tmp_path / "profile.json"
+    file.write_text("old")
+    file.chmod(0o640)
+
+    run("profile", "a", "--json", "--output", str(file), profiler=FakeProfiler(profile()), home=tmp_path)
+
+    assert (file.stat().st_mode & 0o777, file.read_text("utf-8")[:1]) == (0o640, "{")

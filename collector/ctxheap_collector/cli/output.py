@@ -46,8 +46,9 @@ def _report(made: Profile, request: Request, console: Console) -> None:
 def _as_text(made: Profile, request: Request, world: World) -> bytes:
     kept = BytesIO()
     file = TextIOWrapper(kept, "utf-8", errors="replace", newline="\n")
-    columns = int(world.env.get("COLUMNS", "") or FILE_COLUMNS)
-    _report(made, request, Console(file=file, width=columns, color_system=None))
+    columns = world.env.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() else FILE_COLUMNS
+    _report(made, request, Console(file=file, width=width, color_system=None))
     file.flush()
     return kept.getvalue()
 
@@ -64,13 +65,14 @@ def _replace(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        new = Path(file.name)
         try:
             file.write(data)
-            os.fchmod(file.fileno(), _mode(path))
-            Path(file.name).replace(path)
         except BaseException:
-            Path(file.name).unlink(missing_ok=True)
+            new.unlink()
             raise
+    new.chmod(_mode(path))
+    new.replace(path)
 
 
 def _mode(path: Path) -> int:

@@ -38,6 +38,11 @@ def _installed_profiler(
     return profile_paths(paths, options=options, progress=progress)
 
 
+def _home() -> Path:
+    # Path.home raises for a user who has none, which is no reason to fail.
+    return Path(os.path.expanduser("~"))  # noqa: PTH111
+
+
 def _is_installed(module: str) -> bool:
     return find_spec(module) is not None
 
@@ -53,7 +58,7 @@ class World:
     out: TextIO = field(default_factory=lambda: sys.stdout)
     err: TextIO = field(default_factory=lambda: sys.stderr)
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    home: Path = field(default_factory=Path.home)
+    home: Path = field(default_factory=_home)
     profiler: Profiler = _installed_profiler
     is_installed: Callable[[str], bool] = _is_installed
 

@@ -15,7 +15,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 INDENT: Final = "  "
 # From here on columns stand two cells apart.
-WIDE: Final = 100
+WIDE: Final = 110
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 
 
