@@ -51,13 +51,22 @@ def test_tools_and_model_beside_the_list_belong_to_every_call(tmp_path: Path) ->
 
 
 def test_every_fine_tuning_example_is_a_session(tmp_path: Path) -> None:
-    example = {"messages": MESSAGES}
-    path = write_lines(tmp_path / "train.jsonl", [example, {"other": 1}, example])
+    other = [{"role": "user", "content": "Hi"}, *MESSAGES]
+    path = write_lines(tmp_path / "train.jsonl", [{"messages": MESSAGES}, {"other": 1}, {"messages": other}])
 
     name, calls, skipped = read_file(path)
 
     assert (name, skipped) == ("openai-messages", ["no list of messages"])
     assert [call.session for call in calls] == ["train#1", "train#1", "train#3", "train#3"]
+
+
+def test_lists_that_the_next_one_continues_are_one_session(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", [{"messages": MESSAGES[:2]}, {"messages": MESSAGES[:5]}])
+
+    name, calls, skipped = read_file(path)
+
+    assert (name, skipped) == ("openai-messages", ["the next list continues this one"])
+    assert [(call.session, len(call.prompt)) for call in calls] == [("log#2", 2), ("log#2", 4)]
 
 
 def test_messages_one_a_line_are_one_session(tmp_path: Path) -> None:
@@ -67,7 +76,7 @@ def test_messages_one_a_line_are_one_session(tmp_path: Path) -> None:
 
 
 def test_lists_in_a_list_are_sessions_of_their_own_with_their_own_ids(tmp_path: Path) -> None:
-    body: list[object] = [{"session_id": "first", "messages": MESSAGES}, {"messages": MESSAGES}, MESSAGES]
+    body: list[object] = [{"session_id": "first", "messages": MESSAGES}, {"messages": MESSAGES[1:]}, MESSAGES]
 
     calls = calls_of(write_json(tmp_path / "set.json", body))
 

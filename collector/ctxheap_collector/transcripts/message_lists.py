@@ -45,9 +45,14 @@ def is_message(value: object) -> bool:
 
 
 def lists(source: Source) -> Iterator[MessageList]:
-    """Yield every list of messages in a source."""
+    """Yield every list of messages in a source.
+
+    A list that the next one continues is left out: logs of growing requests, and training sets with one example
+    a turn, repeat one conversation.
+    """
     stem = stem_of(source)
     loose: list[object] = []
+    held: tuple[int, MessageList] | None = None
     for line, value in elements(source):
         if is_message(value):
             loose.append(value)
@@ -56,7 +61,13 @@ def lists(source: Source) -> Iterator[MessageList]:
         if not members:
             source.skip(line, "no list of messages")
         for place, body, messages in members:
-            yield MessageList(_session_id(body, stem, place), body, messages)
+            if held is not None and messages[: len(held[1].messages)] == held[1].messages:
+                source.skip(held[0], "the next list continues this one")
+            elif held is not None:
+                yield held[1]
+            held = place, MessageList(_session_id(body, stem, place), body, messages)
+    if held is not None:
+        yield held[1]
     if loose:
         # Messages one a line: the whole file is one list.
         yield MessageList(stem, {}, loose)

@@ -73,9 +73,7 @@ def looks_like(head: Head) -> bool:
     values = [head.document] if head.document is not None else head.records
     records = [fields(record) for value in values for record in (items(value) or [value])][:20]
     is_paired = any(_request_of(record) and _response_of(record) for record in records)
-    kinds = {
-        record.get("type") for record in records if _request_of(record) or record.get("type") == "response"
-    }
+    kinds = {string(record.get("type")) for record in records if _request_of(record)}
     return is_paired or "request" in kinds
 
 
