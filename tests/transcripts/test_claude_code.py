@@ -328,6 +328,18 @@ def test_attachments_and_hidden_messages_are_the_harness(tmp_path: Path) -> None
     ]
 
 
+def test_text_that_a_command_stands_for_is_the_command(tmp_path: Path) -> None:
+    lines = chain(
+        user("u1", None, "<command-name>/init</command-name>"),
+        user("u2", None, [text("Analyse the code.")], isMeta=True),
+        answer("a1", None, "m1", text("Analysing")),
+    )
+
+    (call,) = calls(tmp_path, lines)
+
+    assert tags(call.prompt) == ["system_prompt", "harness:command", "harness:command"]
+
+
 @pytest.mark.parametrize(
     ("model", "kept"),
     [
@@ -388,6 +400,19 @@ def test_repeated_lines_change_nothing(tmp_path: Path) -> None:
 
 def test_file_without_calls_says_so(tmp_path: Path) -> None:
     assert skipped(tmp_path, [user("u1", None, "Go")]) == [Skipped(0, "no assistant message")]
+
+
+def test_output_counts_that_cannot_be_true_are_named(tmp_path: Path) -> None:
+    lines = chain(
+        user("u1", None, "Go"),
+        answer("a1", None, "m1", text("A long answer. " * 20), usage=usage(9, 1)),
+        user("u2", None, "Go on"),
+        answer("a2", None, "m2", text("A long answer. " * 20), usage=usage(9, 80)),
+    )
+
+    reasons = [skip.reason for skip in skipped(tmp_path, lines)]
+
+    assert reasons == ["1 of 2 calls report fewer output tokens than their text holds"]
 
 
 def test_start_of_a_call_is_its_newest_input(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from ctxheap_collector.transcripts.source import STDIN, Head, Source
 
 FORMAT = "claude-code"
 GLOBAL_CALL_IDS = True
+MAX_CHARACTERS_PER_TOKEN = 8
+"""No text of a model is this thin; English has four or five."""
 
 # Lines that only this client writes, whatever else stands in the file.
 _OWN_TYPES = frozenset({"file-history-snapshot", "queue-operation", "progress", "attachment"})
@@ -62,18 +64,29 @@ def read(source: Source) -> Iterator[Exchange]:
     """Yield the calls of a transcript as responses end; sub-agents and forks are sessions with a parent."""
     path = source.files[0]
     reader = Reader(fallback_session=_session_name(path), agent=_agent_name(path))
-    count = 0
-    for number, record in source.records():
-        for exchange in reader.feed(number, record, source.skip):
-            count += 1
-            yield exchange
-    for exchange in reader.finish():
+    count = underreported = 0
+    for exchange in _exchanges(reader, source):
         count += 1
+        underreported += _is_underreported(exchange)
         yield exchange
     if reader.repeated:
         source.skip(0, f"{reader.repeated} lines stand in the file more than once")
+    if underreported:
+        source.skip(0, f"{underreported} of {count} calls report fewer output tokens than their text holds")
     if not count:
         source.skip(0, "no assistant message")
+
+
+def _exchanges(reader: Reader, source: Source) -> Iterator[Exchange]:
+    for number, record in source.records():
+        yield from reader.feed(number, record, source.skip)
+    yield from reader.finish()
+
+
+def _is_underreported(exchange: Exchange) -> bool:
+    """Say whether the client wrote down a count from the beginning of the stream only."""
+    characters = sum(len(part.text) for part in exchange.output)
+    return exchange.usage is not None and exchange.usage.output < characters / MAX_CHARACTERS_PER_TOKEN
 
 
 def _session_name(path: Path) -> str:

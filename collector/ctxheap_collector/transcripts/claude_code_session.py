@@ -115,7 +115,8 @@ class Reader:
             return
         if line.get("isVisibleInTranscriptOnly") is True:
             return
-        parts = self._parts(message, "user", number, plain="harness:meta" if line.get("isMeta") else "")
+        plain = _hidden_tag(branch) if line.get("isMeta") is True else ""
+        parts = self._parts(message, "user", number, plain=plain)
         if parts and not has_tool_result(message):
             branch.begin_turn()
         branch.append(parts)
@@ -157,6 +158,11 @@ def keeps_reasoning(model: str) -> bool:
     if version is None:
         return True
     return (int(version[1]), int(version[2] or 0)) >= _KEEPS_REASONING_SINCE
+
+
+def _hidden_tag(branch: Branch) -> str:
+    """Return the tag of words that nobody typed: behind a command's name they are what it stands for."""
+    return "harness:command" if branch.segment.parts[-1].tag == "harness:command" else "harness:meta"
 
 
 def _call_id(branch: Branch, message: Fields, line: Fields, number: int) -> str:
