@@ -80,6 +80,8 @@ def shell(command: str) -> tuple[Access, ...]:
         ("BashOutput", {"bash_id": "1"}, []),
         ("scroll_down", {}, []),
         ("shell", {"command": ["bash", "-lc", "cat a.py"]}, [read("a.py")]),
+        ("open", {"command": "open a.py 50"}, [read("a.py", (34, 133), opens=True)]),
+        ("run", {"command": "cat a.py", "timeout": 5}, [read("a.py")]),
         ("get_user", {"b": 1, "a": 2}, [Access("read", "get_user", detail='{"a":2,"b":1}')]),
         ("search_flight", {"from": "JFK"}, [Access("read", "search_flight", detail='{"from":"JFK"}')]),
     ],

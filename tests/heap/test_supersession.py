@@ -148,6 +148,8 @@ def test_output_beside_the_file_keeps_a_result_alive() -> None:
         WHOLE + "\n[output truncated]",
         "<tool_use_error>InputValidationError</tool_use_error>",
         "cat: /a.py: No such file or directory",
+        "OBSERVATION:\nbash: cat: command not found\n",
+        "<returncode>1</returncode>\n<output>\n" + WHOLE,
     ],
 )
 def test_an_answer_that_does_not_show_the_text_supersedes_nothing(answer: str) -> None:

@@ -15,7 +15,8 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import cast
 
 from ctxheap.heap.access import LAST_LINE, OPEN_FILE, PLAN, Access, Action, Range, anchor_of, names, path_of
@@ -44,7 +45,7 @@ _FIRST_KEYS = ("offset", "start_line", "line_start", "startLine", "start_line_on
 _LAST_KEYS = ("end_line", "line_end", "endLine", "end_line_one_indexed_inclusive", "end_line_one_indexed")
 _SHELLS = names(
     "bash shell execute_bash run_shell_command terminal run_command run_terminal_cmd execute_command cmd"
-    " local_shell shell_command exec exec_command"
+    " local_shell shell_command exec exec_command run"
 )
 _SHELL_KEYS = ("command", "cmd", "commands", "script", "input")
 _PLANS = names("todowrite todo_write write_todos update_plan task_tracker todolist updateplan todo")
@@ -65,6 +66,7 @@ _EDITOR_COMMANDS: Mapping[str, Action] = {
 }  # fmt: skip
 _PATCH_SECTION = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 _SHORT_CHARS = 256
+_REMEMBERED_CALLS = 64
 
 Arguments = Mapping[str, object]
 
@@ -79,6 +81,12 @@ def accesses(tool: str, arguments: str) -> tuple[Access, ...]:
         tool: The tool's own name.
         arguments: Its arguments as they were sent: JSON, or the text of a command.
     """
+    return _known(tool, arguments)
+
+
+@lru_cache(maxsize=_REMEMBERED_CALLS)
+def _known(tool: str, arguments: str) -> tuple[Access, ...]:
+    """Remember the last calls: one is looked at when it is named and again when its result comes."""
     name = re.split(r"__|\.", tool.lower())[-1]
     if name in _INCREMENTAL:
         return ()
@@ -86,7 +94,7 @@ def accesses(tool: str, arguments: str) -> tuple[Access, ...]:
         parsed = _parse(arguments)
         if name in _PLANS:
             return _plan(parsed)
-        if isinstance(parsed, Mapping):
+        if isinstance(parsed, dict):
             return _of_mapping(tool, name, cast("Arguments", parsed))
     except RecursionError:  # nested deeper than the interpreter can follow
         return (Access("read", tool, detail=_digest(arguments)),)
@@ -101,7 +109,7 @@ def _parse(arguments: str) -> object:
 
 
 def _plan(parsed: object) -> tuple[Access, ...]:
-    looks_only = isinstance(parsed, Mapping) and cast("Arguments", parsed).get("command") == "view"
+    looks_only = isinstance(parsed, dict) and cast("Arguments", parsed).get("command") == "view"
     return (Access("read" if looks_only else "write", PLAN),)
 
 
@@ -115,7 +123,7 @@ def _of_text(tool: str, name: str, text: str) -> tuple[Access, ...]:
 
 def _of_mapping(tool: str, name: str, args: Arguments) -> tuple[Access, ...]:
     command = None if _editor_action(args) else _command(args)
-    if command is not None and name in _SHELLS:
+    if command is not None and (name in _SHELLS or _is_command_line(tool, command, args)):
         is_input = args.get("is_input") in (True, "true")
         return () if is_input else _patched(command) or shell_accesses(command, tool=tool)
     patched = _patched(command or _text(args, ("patch", "patchText", "diff")) or "")
@@ -125,6 +133,11 @@ def _of_mapping(tool: str, name: str, args: Arguments) -> tuple[Access, ...]:
     return _of_action(action, path, tool, args)
 
 
+def _is_command_line(tool: str, command: str, args: Arguments) -> bool:
+    """Return whether a call is a line of a shell: its only argument, or one that starts with the tool."""
+    return set(args) == {"command"} or command.startswith(f"{tool} ")
+
+
 def _nameless(tool: str, name: str, args: Arguments) -> tuple[Access, ...]:
     """Return what a call without a path touches: the file that is open, or only itself."""
     if name == "goto":
@@ -132,9 +145,9 @@ def _nameless(tool: str, name: str, args: Arguments) -> tuple[Access, ...]:
     if name == "edit":
         return tuple(_writes(OPEN_FILE, args))
     paths = args.get("paths")
-    if isinstance(paths, Sequence) and not isinstance(paths, str) and _action(tool, args) == "read":
+    if isinstance(paths, list) and _action(tool, args) == "read":
         return tuple(
-            Access("read", path_of(path)) for path in cast("Sequence[object]", paths) if isinstance(path, str)
+            Access("read", path_of(path)) for path in cast("list[object]", paths) if isinstance(path, str)
         )
     return (Access("read", tool, detail=_canonical(args)),)
 
@@ -170,9 +183,9 @@ def _writes(resource: str, args: Arguments) -> Iterable[Access]:
     """Yield one write for each piece that a call replaces; a single one without a range for a file."""
     edits = args.get("edits")
     pieces: list[Arguments] = [args]
-    if isinstance(edits, Sequence) and not isinstance(edits, str):
-        items = cast("Sequence[object]", edits)
-        pieces = [cast("Arguments", edit) for edit in items if isinstance(edit, Mapping)] or pieces
+    if isinstance(edits, list):
+        items = cast("list[object]", edits)
+        pieces = [cast("Arguments", edit) for edit in items if isinstance(edit, dict)] or pieces
     opens = "filename" in args and len(args) == 1
     for piece in pieces:
         old, new = _text(piece, _OLD_KEYS), _text(piece, _NEW_KEYS)
@@ -198,8 +211,8 @@ def _written_lines(args: Arguments) -> Range | None:
 def _lines(args: Arguments) -> Range | None:
     """Return the lines that a read asks for, None for the whole."""
     view = args.get("view_range")
-    if isinstance(view, Sequence) and not isinstance(view, str):
-        ends = [end for end in cast("Sequence[object]", view) if isinstance(end, int)]
+    if isinstance(view, list):
+        ends = [end for end in cast("list[object]", view) if isinstance(end, int)]
         return _range(ends[0], ends[1] if ends[1] > 0 else LAST_LINE) if len(ends) == 2 else None
     first, last = _number(args, _FIRST_KEYS), _number(args, _LAST_KEYS)
     count = _number(args, ("limit", "num_lines", "max_lines", "length"))
@@ -220,8 +233,8 @@ def _command(args: Arguments) -> str | None:
         value = args.get(key)
         if isinstance(value, str):
             return value
-        if isinstance(value, Sequence) and not isinstance(value, bytes):
-            return _joined([word for word in cast("Sequence[object]", value) if isinstance(word, str)])
+        if isinstance(value, list):
+            return _joined([word for word in cast("list[object]", value) if isinstance(word, str)])
     return None
 
 
@@ -248,8 +261,12 @@ def _marked(body: str, mark: str) -> str:
 
 
 def _text(args: Arguments, keys: Iterable[str]) -> str | None:
-    found = (args.get(key) for key in keys)
-    return next((value for value in found if isinstance(value, str)), None)
+    for key in keys:
+        if key in args:
+            value = args[key]
+            if isinstance(value, str):
+                return value
+    return None
 
 
 def _number(args: Arguments, keys: Iterable[str]) -> int | None:

@@ -15,7 +15,8 @@ _EDGE_CHARS = 300
 _HINT_CHARS = 400
 _NUMBERED_CHARS = 50_000
 _FAILED = re.compile(
-    r"""\s*(?:<tool_use_error>|<error>|error\b|\[?ERROR|traceback\ \(most\ recent|fatal:|failed\b|invalid\b
+    r"""\s*(?:OBSERVATION:\s*)?(?:<returncode>0</returncode>\s*<output>\s*)?
+    (?:<tool_use_error>|<error>|error\b|\[?ERROR|traceback\ \(most\ recent|fatal:|failed\b|invalid\b
     |usage:|exception\b|no\ such\ file|file\ (?:does\ not\ exist|not\ found)|file\ .{1,200}\ not\ found
     |no\ replacement\ was\ performed|string\ to\ replace\ not\ found|permission\ denied
     |your\ proposed\ edit\ has\ introduced|command\ (?:not\ found|timed\ out)|found\ \d+\ matches\ of
@@ -31,9 +32,7 @@ _HINT = re.compile(
     r"(?:earlier|previous|above)|same (?:as|content|output|result)",
     re.IGNORECASE,
 )
-_CUT = re.compile(
-    r"truncated|<response clipped>|clipped|lines? (?:omitted|elided)|output too long", re.IGNORECASE
-)
+_CUT = ("truncated", "Truncated", "TRUNCATED", "clipped", "omitted", "elided", "too long")
 _NUMBERED = re.compile(r"^\s*(\d{1,7})(?:\t|→|:|\s\||\s{2})", re.MULTILINE)
 
 
@@ -51,7 +50,7 @@ def is_hint(text: str) -> bool:
 
 def is_cut(text: str) -> bool:
     """Return whether an answer may lack some of what was asked for; its own text may sound so, too."""
-    return _CUT.search(text) is not None
+    return any(word in text for word in _CUT)
 
 
 def numbered_lines(text: str) -> Range | None:
