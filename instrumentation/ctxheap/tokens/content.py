@@ -9,12 +9,13 @@ ContentClass = Literal["code", "english", "json", "chinese"]
 
 SAMPLE_CHARS = 2_048
 CHINESE_SHARE = 0.15
-CODE_SHARE = 0.055
+CODE_SHARE = 0.03
 
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _JSON_OPEN = re.compile(r"\s*(?:\{\s*[\"'}]|\[\s*[\[{\"'\]\d-])")
 _JSON_MARK = re.compile(r"[\"'}\]]\s*[:,]")
-_CODE_MARK = re.compile(r"[{}()\[\]<>=;_/\\|&*+#@$%^~`]|\n[ \t]+")
+# Symbols, indentation, columns and numbers: what listings, paths, diffs and logs have and prose lacks.
+_CODE_MARK = re.compile(r"[{}()\[\]<>=;_/\\|&*+#@$%^~`]|\n[ \t]+|[ \t]{2,}|\d{2,}")
 
 
 def content_class(text: str) -> ContentClass:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-# Bedrock: an optional region, the vendor, the model, a version.
+# Bedrock: an optional region, the vendor, the model, a version. DeepSeek's models need the vendor.
 _BEDROCK = re.compile(
     r"^(?:(?:us|eu|ap|apac|jp|au|ca|sa|us-gov|global|regional)\.)?"
-    r"(?:anthropic|openai|meta|mistral|deepseek|qwen|amazon|cohere|google|ai21|moonshot|minimax|zai)\."
+    r"(?:anthropic|openai|meta|mistral|qwen|amazon|cohere|google|ai21|moonshot|minimax|zai)\."
 )
 _BEDROCK_VERSION = re.compile(r"-v\d+(?::\d+)*(?::\d+k)?$")
 _SUFFIX = re.compile(r"(?:\[1m\]|:(?:free|latest|beta|thinking|nitro|floor|extended|online|exacto))$")
@@ -28,7 +28,7 @@ def normal_name(model: str) -> str:
     if name.startswith("ft:"):
         name = name.split(":")[1]
     name = _SUFFIX.sub("", name)
-    bare = _BEDROCK.sub("", name)
+    bare = _BEDROCK.sub("", name).replace("deepseek.", "deepseek-")
     if bare != name:
         name = _BEDROCK_VERSION.sub("", bare)
     return _VERTEX_DATE.sub(lambda found: f"-{found[1]}" if found[1].isdigit() else "", name)
