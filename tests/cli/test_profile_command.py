@@ -14,6 +14,7 @@ from report.samples import profile, session, troubled_session
 from report.schema import faults
 
 UNREAD = FileReport(path="notes.md", format="", sessions=0, skipped=(SkippedRow(0, "no transcript"),))
+MISSING = FileReport(path="no.md", format="", sessions=0, skipped=(SkippedRow(0, "no.md: not there"),))
 NO_EXTRA = 'ctxheap: rich and genai-prices missing; run: pip install "ctxheap[profile]"\n'
 
 
@@ -105,6 +106,14 @@ def test_named_file_that_cannot_be_read_fails_after_the_report(tmp_path: Path) -
     assert "notes.md was not read: no transcript" in outcome.out
 
 
+def test_path_is_named_once(tmp_path: Path) -> None:
+    made = replace(profile(), sessions=(), files=(MISSING,))
+
+    outcome = run("profile", "no.md", profiler=FakeProfiler(made), home=tmp_path)
+
+    assert outcome.err == "ctxheap: no.md: not there\n"
+
+
 def test_unreadable_file_in_a_folder_is_listed_and_stops_nothing(tmp_path: Path) -> None:
     made = profile()
     made = replace(made, files=(*made.files, replace(UNREAD, path="runs/notes.md")))
@@ -137,7 +146,7 @@ def test_empty_folder_is_not_a_silent_success(tmp_path: Path) -> None:
 
     outcome = run("profile", "runs", profiler=FakeProfiler(made), home=tmp_path)
 
-    assert (outcome.code, outcome.err) == (2, "ctxheap: no session was found\n")
+    assert (outcome.code, outcome.err) == (2, "ctxheap: no transcript in runs\n")
 
 
 def test_price_file_that_cannot_be_used_is_wrong_use(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def _deliver(made: Profile, request: Request, world: World) -> Exit:
     for report in unread:
         world.tell(_reason(report))
     if not made.sessions and not unread:
-        world.tell("no session was found")
+        world.tell(f"no transcript in {', '.join(request.paths)}")
     return Exit.USAGE if unread or not made.sessions else Exit.FINE
 
 
@@ -170,4 +170,4 @@ def _unread(made: Profile, paths: Sequence[str]) -> Iterator[FileReport]:
 def _reason(report: FileReport) -> str:
     if not report.skipped:
         return f"{report.path}: no session in it"
-    return f"{report.path}: {report.skipped[0].reason}"
+    return f"{report.path}: {report.skipped[0].reason.removeprefix(f'{report.path}: ')}"

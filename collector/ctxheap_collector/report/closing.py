@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ctxheap_collector.report.contract import FileReport, Profile, SessionProfile
+from ctxheap_collector.report.contract import FileReport, Profile, SessionProfile, SkippedRow
 from ctxheap_collector.report.family import Family, short_id
 from ctxheap_collector.report.figures import UNKNOWN, money, percent, percent_range, plural, short
 from ctxheap_collector.report.layout import (
@@ -233,8 +233,11 @@ def _remark(words: str, width: int, *, is_fine: bool = False) -> list[Line]:
 def _reasons(report: FileReport) -> str:
     path = shorten(printable(report.path), PATH_CELLS)
     if not report.sessions:
-        return f"{path} was not read: {printable(report.skipped[0].reason)}"
-    named_rows = [f"line {row.line}: {printable(row.reason)}" for row in report.skipped[:SHOWN_REASONS]]
-    rest = len(report.skipped) - len(named_rows)
-    also = f"; and {rest:,} more" if rest else ""
-    return f"{path}: {plural(len(report.skipped), 'line')} skipped ({'; '.join(named_rows)}{also})"
+        return f"{path} was not read: {report.skipped[0].reason.removeprefix(f'{report.path}: ')}"
+    shown = [_reason(row) for row in report.skipped[:SHOWN_REASONS]]
+    rest = len(report.skipped) - len(shown)
+    return f"{path}: {'; '.join(shown)}{f'; and {rest:,} more' if rest else ''}"
+
+
+def _reason(row: SkippedRow) -> str:
+    return f"line {row.line}: {printable(row.reason)}" if row.line else printable(row.reason)
