@@ -158,8 +158,8 @@ def test_no_token_is_lost_beyond_the_precision_of_floats() -> None:
 def test_a_long_session_is_split_in_a_fraction_of_a_second() -> None:
     raw = [100 + 37 * i % 900 for i in range(150)]
 
-    start = time.perf_counter()
+    start = time.process_time()
     for call in range(100):
         attribute(50_000 + call, raw, exact=False)
 
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5

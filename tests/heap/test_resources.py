@@ -273,11 +273,11 @@ def test_no_command_line_makes_it_raise(command: str) -> None:
     "text", ["[" * 100_000, '{"a":' * 100_000, "'" * 100_001, '"\\' * 50_000, "<<A\n" * 20_000]
 )
 def test_hostile_text_costs_no_more_than_its_length(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     accesses("Bash", text)
     accesses("get_user", text)
 
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @given(

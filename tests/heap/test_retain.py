@@ -130,10 +130,10 @@ def test_long_ladders_are_not_quadratic() -> None:
     size = 5_000
     edges = [(n, n + step) for n in range(size - 2) for step in (1, 2)]
 
-    start = time.perf_counter()
+    start = time.process_time()
     retained = retained_sizes([1] * size, edges, {0})
 
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert retained[:3] == [size, 1, 1]
 
 

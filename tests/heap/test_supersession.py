@@ -394,9 +394,9 @@ def test_an_object_dies_at_most_once_and_only_by_a_later_one(script: list[tuple[
 def test_a_long_session_costs_the_same_a_step() -> None:
     session = Session()
 
-    start = time.perf_counter()
+    start = time.process_time()
     for step in range(500):
         session.bash(f"sed -n {step},{step + 5}p a.py", f"text of step {step}")
         session.edit("b.py", step % 100 + 1)
 
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
