@@ -12,25 +12,29 @@ An atom is a string whose first letter is its class:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from .words import STOP_WORDS, stem
 
-CHUNK = re.compile(r"[\w$#@./~][\w.$#@/:+~%\-]*")
-MEMO_CHUNKS = 50_000
+_CHUNK = re.compile(r"[\w$#@./~][\w.$#@/:+~%\-]*")
+# cutting at these takes half the time of searching for chunks with the expression above
+_CUTS = str.maketrans(dict.fromkeys("\"'`(){}[]<>,;=|&*?!\\^\u2014\u2013\u2026\u2019\u201c\u201d", " "))
+MEMO_CHUNKS = 80_000
 """Distinct chunks remembered; the memo starts anew when it is full."""
 DATED_CHARS = 8_000
 """Length up to which a text is searched for dates and times written in words."""
 LONGEST_CHUNK = 300
 
 _ENDS = ".:-+/@~%"
+_NUMERIC = "0123456789$v"
 _EMAIL = re.compile(r"[\w.+\-]+@[\w\-]+\.[\w.\-]+$")
 _NUMBER = re.compile(r"\$?([-+]?\d+(?:\.\d+)?)[A-Za-z%]{0,3}$", re.A)
 _DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)(?:T(\d\d:\d\d).*)?$", re.A)
-_TIME = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::[0-5]\d)?(?:\+1)?$", re.A)
+_TIME = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::[0-5]\d)?(?:\+1|[ap]m)?$", re.A | re.I)
+_DIGIT = re.compile(r"\d", re.A)
 _VERSION = re.compile(r"v?(\d+(?:\.\d+){2,}[\w.\-]*)$", re.A)
-_TAILED = re.compile(r"#?([A-Za-z][A-Za-z_\-]*?)[_\-](\d{5,})$", re.A)
+_TAILED = re.compile(r"#?([A-Za-z][A-Za-z_\-]*?)_(\d{5,})$", re.A)
 _FILE = re.compile(r"[\w\-.]*[A-Za-z_\-]\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
@@ -42,6 +46,14 @@ _SAID_DATE = re.compile(
     re.I | re.A,
 )
 _SAID_TIME = re.compile(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b", re.I | re.A)
+_LONG_MONTHS = (
+    "january february march april june july august sept september october november december"
+).split()
+# searching every text for dates would cost as much as all the rest, so these words decide first
+_CLOCK_WORDS = frozenset(("am", "pm", "a.m", "p.m", "AM", "PM", "a.m.", "p.m."))
+_DATE_WORDS = frozenset(
+    form for month in (*_MONTHS, *_LONG_MONTHS) for form in (month, month.title(), month.title() + ".")
+)
 
 
 class Reader:
@@ -52,8 +64,10 @@ class Reader:
 
     def atoms(self, text: str) -> frozenset[str]:
         """Return the atoms of a plain text."""
-        chunks = set(CHUNK.findall(text))
+        chunks = set(text.translate(_CUTS).split())
         found = frozenset(chain.from_iterable(map(self._memo.__getitem__, chunks)))
+        if chunks.isdisjoint(_DATE_WORDS) and chunks.isdisjoint(_CLOCK_WORDS):
+            return found
         return found.union(_said(text)) if len(text) <= DATED_CHARS else found
 
 
@@ -61,7 +75,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         if len(self) >= MEMO_CHUNKS:
             self.clear()
-        found = self[chunk] = tuple(dict.fromkeys(_classified(chunk)))
+        found = self[chunk] = _classified(chunk)
         return found
 
 
@@ -70,120 +84,143 @@ def _said(text: str) -> Iterator[str]:
         month = _MONTHS.index((match[1] or match[4]).lower()) + 1
         yield f"d{month:02}-{int(match[2] or match[3]):02}"
     for match in _SAID_TIME.finditer(text):
-        hour = int(match[1]) % 12 + (12 if match[3] in "pP" else 0)
-        yield f"t{hour:02}:{match[2] or '00'}"
+        yield _clock(match)
 
 
-def _classified(chunk: str) -> Iterator[str]:
+def _clock(match: re.Match[str]) -> str:
+    hour = int(match[1]) % 12 + (12 if match[3] in "pP" else 0)
+    return f"t{hour:02}:{match[2] or '00'}"
+
+
+def _classified(chunk: str) -> tuple[str, ...]:
+    if not chunk.isascii():
+        pieces = _CHUNK.findall(chunk)
+        if pieces != [chunk]:
+            return _all(map(_classified, pieces))
+    elif chunk.isalpha():
+        return _plain_word(chunk)
     chunk = ("/" if chunk[0] == "/" else "") + chunk.strip(_ENDS)
     if not 0 < len(chunk) <= LONGEST_CHUNK:
-        return
+        return ()
     if "@" in chunk and _EMAIL.match(chunk):
-        yield "e" + chunk.lower()
-    elif "://" in chunk:
-        yield "u" + chunk.lower()
-    elif match := _DATE.match(chunk):
-        yield f"d{match[1]}-{match[2]}"
-        if match[3]:
-            yield "t" + match[3]
-    elif match := _TIME.match(chunk):
-        yield f"t{int(match[1]) % 24:02}:{match[2]}"
-    elif ":" in chunk:
-        yield from chain.from_iterable(_classified(piece) for piece in chunk.split(":") if piece)
-    elif "/" in chunk:
-        yield from _path(chunk)
-    else:
-        yield from _bare(chunk)
+        return ("e" + chunk.lower(),)
+    if ":" in chunk:
+        return _with_colon(chunk)
+    if "/" in chunk:
+        return _path(chunk)
+    return _bare(chunk)
 
 
-def _path(chunk: str) -> Iterator[str]:
+def _plain_word(chunk: str) -> tuple[str, ...]:
+    if not (chunk.islower() or chunk.isupper() or chunk[1:].islower()):
+        return _symbol(chunk)
+    if chunk.isupper() and 3 <= len(chunk) <= 5:
+        return ("c" + chunk, *_word(chunk.lower()))
+    return _word(chunk.lower())
+
+
+def _with_colon(chunk: str) -> tuple[str, ...]:
+    if "://" in chunk:
+        return ("u" + chunk.lower(),)
+    if (match := _DATE.match(chunk)) and match[3]:
+        return (f"d{match[1]}-{match[2]}", "t" + match[3])
+    if match := _SAID_TIME.fullmatch(chunk):
+        return (_clock(match),)
+    if match := _TIME.match(chunk):
+        return (f"t{int(match[1]) % 24:02}:{match[2]}",)
+    return _all(_classified(piece) for piece in chunk.split(":") if piece)
+
+
+def _all(found: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(found)))
+
+
+def _path(chunk: str) -> tuple[str, ...]:
     pieces = [piece for piece in chunk.split("/") if piece not in ("", ".", "..", "~")]
     if len(pieces) < 2:
-        yield from chain.from_iterable(map(_bare, pieces))
-        return
-    yield "p" + "/".join(pieces[-2:]).lower()
-    yield from _bare(pieces[-1])
+        return _all(map(_bare, pieces))
+    return ("p" + "/".join(pieces[-2:]).lower(), *_bare(pieces[-1]))
 
 
-def _bare(chunk: str) -> Iterator[str]:
+def _bare(chunk: str) -> tuple[str, ...]:
     chunk = chunk.strip(_ENDS)
-    if not chunk:
-        return
-    if match := _NUMBER.match(chunk):
-        yield "n" + _canonical(match[1])
-    elif match := _VERSION.match(chunk):
-        yield "v" + match[1]
+    if chunk.isascii():
+        if chunk.isalpha():
+            return _plain_word(chunk)
+        if _DIGIT.search(chunk):
+            return _with_digit(chunk)
     elif _WIDE.search(chunk):
-        yield from _wide(chunk)
-    elif any(map(str.isdigit, chunk)) or chunk[0] == "#":
-        yield from _id(chunk)
-    else:
-        yield from _name(chunk)
+        return _wide(chunk)
+    return _name(chunk) if chunk else ()
+
+
+def _with_digit(chunk: str) -> tuple[str, ...]:
+    if chunk[0] not in _NUMERIC:
+        return _id(chunk)
+    if match := _NUMBER.match(chunk):
+        if clock := _SAID_TIME.fullmatch(chunk):
+            return (_clock(clock),)
+        return ("n" + _canonical(match[1]),)
+    if match := _DATE.match(chunk):
+        return (f"d{match[1]}-{match[2]}",)
+    if match := _VERSION.match(chunk):
+        return ("v" + match[1],)
+    return _id(chunk)
 
 
 def _canonical(number: str) -> str:
     return f"{float(number):.10g}" if len(number) < 16 else number.lstrip("+")
 
 
-def _wide(chunk: str) -> Iterator[str]:
-    for run in _WIDE.findall(chunk):
-        yield from ("z" + run[start : start + 2] for start in range(max(1, len(run) - 1)))
-    yield from chain.from_iterable(map(_bare, _WIDE.sub(" ", chunk).split()))
+def _wide(chunk: str) -> tuple[str, ...]:
+    pairs = [
+        "z" + run[start : start + 2] for run in _WIDE.findall(chunk) for start in range(max(1, len(run) - 1))
+    ]
+    return (*dict.fromkeys(pairs), *_all(map(_bare, _WIDE.sub(" ", chunk).split())))
 
 
-def _id(chunk: str) -> Iterator[str]:
+def _id(chunk: str) -> tuple[str, ...]:
     lower = chunk.lower()
-    if match := _TAILED.match(chunk):
+    if "_" in chunk and (match := _TAILED.match(chunk)):
         # people and tools name the same thing with and without its prefix: credit_card_4196779
-        yield "n" + _canonical(match[2])
-        yield from _words(match[1])
-    elif chunk[0] == "#" or "-" in chunk:
-        yield "i" + lower.lstrip("#")
-    elif _FILE.match(chunk):
-        yield "f" + lower
-        yield from _words(chunk)
-    else:
-        is_symbol = "_" in chunk.strip("_") and not lower[-1].isdigit()
-        yield ("s" if is_symbol else "i") + lower
-        if "_" in chunk:
-            yield from _words(chunk)
+        return ("n" + _canonical(match[2]), *_words(match[1]))
+    if chunk[0] == "#" or "-" in chunk:
+        return ("i" + lower.lstrip("#"),)
+    if "." in chunk and _FILE.match(chunk):
+        return ("f" + lower, *_words(chunk))
+    if "_" not in chunk:
+        return ("i" + lower,)
+    is_symbol = "_" in chunk.strip("_") and not lower[-1].isdigit()
+    return (("s" if is_symbol else "i") + lower, *_words(chunk))
 
 
-def _name(chunk: str) -> Iterator[str]:
+def _name(chunk: str) -> tuple[str, ...]:
     lower = chunk.lower()
-    if _FILE.match(chunk) and lower not in ("e.g", "i.e"):
-        yield "f" + lower
-        yield from _words(chunk)
-    elif "-" in chunk and "_" not in chunk and "." not in chunk:
-        yield "h" + lower
-        yield from _words(chunk)
-    elif "_" in chunk or "." in chunk or _is_camel(chunk):
-        yield from _symbol(chunk)
-    else:
-        if chunk.isupper() and 3 <= len(chunk) <= 5:
-            yield "c" + chunk
-        yield from _word(lower)
+    if "." in chunk and _FILE.match(chunk) and lower not in ("e.g", "i.e"):
+        return ("f" + lower, *_words(chunk))
+    if "-" in chunk and "_" not in chunk and "." not in chunk:
+        return ("h" + lower, *_words(chunk))
+    if "_" in chunk or "." in chunk or _is_camel(chunk):
+        return _symbol(chunk)
+    return _word(lower)
 
 
 def _is_camel(chunk: str) -> bool:
     return not (chunk.islower() or chunk.isupper() or chunk[1:].islower())
 
 
-def _symbol(chunk: str) -> Iterator[str]:
+def _symbol(chunk: str) -> tuple[str, ...]:
     whole = chunk.strip("_").lower()
-    if len(whole) > 2:
-        yield "s" + whole
+    found = ["s" + whole] if len(whole) > 2 else []
     for piece in chunk.split(".") if "." in chunk else ():
         if "_" in piece.strip("_") or _is_camel(piece):
-            yield "s" + piece.strip("_").lower()
-    yield from _words(chunk)
+            found.append("s" + piece.strip("_").lower())
+    return tuple(dict.fromkeys((*found, *_words(chunk))))
 
 
-def _words(chunk: str) -> Iterator[str]:
-    pieces = _PIECE.findall(chunk)
-    yield from chain.from_iterable(_word(piece.lower()) for piece in pieces if len(piece) > 2)
+def _words(chunk: str) -> tuple[str, ...]:
+    return _all(_word(piece.lower()) for piece in _PIECE.findall(chunk) if len(piece) > 2)
 
 
-def _word(lower: str) -> Iterator[str]:
-    if len(lower) > 1 and lower not in STOP_WORDS:
-        yield "w" + stem(lower)
+def _word(lower: str) -> tuple[str, ...]:
+    return ("w" + stem(lower),) if len(lower) > 1 and lower not in STOP_WORDS else ()

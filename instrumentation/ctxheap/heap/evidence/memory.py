@@ -8,7 +8,6 @@ drop  ────────▶ the item is gone at once; its entries in `hold
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum
 
 from .weights import Weights
 
@@ -43,7 +42,7 @@ class Item:
         is_blank: Whether it holds no letter and no digit.
         chars: Length of its plain text.
         atoms: What it holds.
-        fresh: Weight of the atoms that nothing had held or said before it.
+        fresh: Number of atoms that nothing had held or said before it.
         call: The call that it answers.
         group: Results that arrived together with it, itself included.
     """
@@ -56,7 +55,7 @@ class Item:
     chars: int
     atoms: frozenset[str]
     call: Call
-    fresh: float = 0.0
+    fresh: int = 0
     group: int = 1
 
     @property
@@ -74,7 +73,7 @@ class Memory:
         self.said: dict[str, int] = {}
         self.weights = Weights()
         self.tiny: list[int] = []
-        self._holders: dict[str, list[int]] = {}
+        self._holders: dict[str, int | list[int]] = {}
         self._live_pairs = 0
         self._dead_pairs = 0
 
@@ -82,26 +81,26 @@ class Memory:
         """Take in a new object and find how much of it is new."""
         self.drop(item.number)
         new = self._hold(item)
-        said, weights = self.said, self.weights
-        item.fresh = fsum([weights[atom] for atom in new if atom not in said])
+        item.fresh = len(new.difference(self.said))
         self.items[item.number] = item
         self._live_pairs += len(item.atoms)
         if item.is_tiny:
             self.tiny.append(item.number)
             del self.tiny[:-TINY_RESULTS]
 
-    def _hold(self, item: Item) -> list[str]:
-        new: list[str] = []
+    def _hold(self, item: Item) -> frozenset[str]:
         holders, number = self._holders, item.number
-        for atom in item.atoms:
-            held = holders.get(atom)
-            if held is None:
-                holders[atom] = [number]
-                new.append(atom)
+        # most atoms of a large result are new: those are taken in at the speed of C
+        new = item.atoms.difference(holders)
+        for atom in item.atoms.difference(new) if new else item.atoms:
+            held = holders[atom]
+            if isinstance(held, int):
+                holders[atom] = [held, number]
                 continue
             held.append(number)
             if len(held) > HOLDERS:
                 del held[: HOLDERS // 2]
+        holders.update(dict.fromkeys(new, number))
         return new
 
     def drop(self, number: int) -> None:
@@ -122,10 +121,10 @@ class Memory:
 
     def holding(self, atom: str) -> list[Item]:
         """Return the live objects that hold an atom, newest first."""
-        held = self._holders.get(atom)
-        if held is None:
-            return []
+        held = self._holders.get(atom, 0)
         items = self.items
+        if isinstance(held, int):
+            return [items[held]] if held in items else []
         return [items[number] for number in reversed(held) if number in items]
 
     def say(self, atoms: frozenset[str], order: int) -> None:

@@ -64,7 +64,7 @@ class EvidenceTracker:
         self._memory = Memory()
         self._own = OwnText()
         self._calls: dict[str, Call] = {}
-        self._last_call = Call()
+        self._last_call: Call | str = Call()
         self._latest_turn = 0
         self._arrived: list[int] = []
         self._spoken: dict[bytes, frozenset[str]] = {}
@@ -103,12 +103,11 @@ class EvidenceTracker:
 
     def _note_call(self, part: Part, atoms: frozenset[str]) -> None:
         if part.kind == "text":
-            action = command(plain(part.text))
-            self._last_call = Call(key=action, asked=self._reader.atoms(action))
+            self._last_call = part.text
             return
-        self._last_call = Call(key=_key(part), asked=atoms)
+        self._last_call = asked = Call(key=_key(part), asked=atoms)
         if part.call_id:
-            self._calls[part.call_id] = self._last_call
+            self._calls[part.call_id] = asked
             if len(self._calls) > KNOWN_CALLS:
                 del self._calls[next(iter(self._calls))]
 
@@ -132,7 +131,13 @@ class EvidenceTracker:
             self._latest_turn = number
 
     def _call_of(self, part: Part) -> Call:
-        return self._calls.get(part.call_id, self._last_call) if part.call_id else self._last_call
+        if found := self._calls.get(part.call_id):
+            return found
+        if isinstance(self._last_call, str):
+            # agents without function calling act by text: read only where a result answers it
+            action = command(plain(self._last_call))
+            self._last_call = Call(key=action, asked=self._reader.atoms(action))
+        return self._last_call
 
     def _arrive(self, number: int) -> None:
         self._arrived.append(number)
