@@ -156,6 +156,7 @@ def test_shell_commands_show_and_change_files(command: str, expected: list[Acces
         ("git -C /x restore a.py", [write("/x/a.py")]),
         ("git stash", [write("*")]),
         ("git stash list", []),
+        ("git stash && make; git stash pop", []),
         ("git reset --hard", [write("*")]),
         ("git checkout .", [write("*")]),
         ("git restore --staged a.py", []),

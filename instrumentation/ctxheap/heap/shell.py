@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ctxheap.heap.access import LAST_LINE, OPEN_FILE, Access, anchor_of, path_of
+from ctxheap.heap.access import EVERYTHING, LAST_LINE, OPEN_FILE, Access, anchor_of, path_of
 from ctxheap.heap.shell_commands import IGNORED, PREFIXES, UNKNOWN, Outcome, narrow, outcome_of
 
 _HEREDOC = re.compile(
@@ -32,6 +32,7 @@ _TOKEN = re.compile(
 _QUOTED = re.compile(r"""'([^']*+)'|"((?:[^"\\]|\\.)*+)"|\\(.)""", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _LINE_EDIT = re.compile(r"\s*edit (\d+):(\d+)\s*\n(.*?)(?:^end_of_edit\s*)?\Z", re.DOTALL | re.MULTILINE)
+_STASHED_AND_BACK = re.compile(r"\bgit stash\b.*\bgit stash (?:pop|apply)\b", re.DOTALL)
 _BLOCK_WORDS = frozenset({"for", "while", "until", "if", "case", "select", "function"})
 _JOINTS = frozenset({"do", "then", "else", "elif", "{", "!", "done", "fi", "esac", "}"})
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
@@ -57,6 +58,8 @@ def shell_accesses(command: str, *, tool: str) -> tuple[Access, ...]:
         lines = int(edited[1][:9]), int(edited[2][:9])
         return (Access("write", OPEN_FILE, lines, after=anchor_of(edited[3])),)
     touched, is_plain = _run(text, depth=0)
+    if _STASHED_AND_BACK.search(text):
+        touched = [access for access in touched if access.resource != EVERYTHING]
     if is_plain and touched:
         return tuple(touched)
     return (Access("read", tool, detail=text), *touched)
