@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from ctxheap.heap.model import Usage
 from transcripts.written import DATA, calls_of, grows, read_file, tags, texts, write_json, write_lines
 
 Json = dict[str, object]
+NOTHING: list[object] = []
 
 
 def test_mini_swe_agents_calls_are_the_recorded_responses() -> None:
@@ -190,7 +192,9 @@ def test_swe_agents_own_record_of_the_prompt_is_believed(tmp_path: Path) -> None
         {"query": [*opening, acted, *history(("user", "Old output omitted"))], "response": "Done."},
     ]
 
-    calls = calls_of(write_json(tmp_path / "t.traj", {"trajectory": steps, "history": [], "info": {}}))
+    config = json.dumps({"agent": {"model": {"name": "openrouter/gpt-4.1"}}})
+    body: Json = {"trajectory": steps, "history": NOTHING, "info": {}, "replay_config": config}
+    calls = calls_of(write_json(tmp_path / "t.traj", body))
 
     assert [texts(call.prompt)[2:] for call in calls] == [
         [],
@@ -199,7 +203,9 @@ def test_swe_agents_own_record_of_the_prompt_is_believed(tmp_path: Path) -> None
     ]
     assert tags(calls[2].prompt)[3:] == ["tool_call:ls", "tool_result:ls"]
     assert calls[1].prompt[2:4] == calls[0].output
-    assert [call.implied for call in calls] == [False, False, False]
+    assert {(call.implied, call.model, call.provider) for call in calls} == {
+        (False, "openrouter/gpt-4.1", "openai")
+    }
 
 
 def test_openhands_events_with_a_recorded_response_are_calls() -> None:
@@ -207,8 +213,8 @@ def test_openhands_events_with_a_recorded_response_are_calls() -> None:
 
     assert (name, skipped) == ("openhands-events", [])
     assert [(call.model, call.usage, call.implied, call.incomplete) for call in calls] == [
-        ("", None, True, True),
-        ("", None, True, True),
+        ("gpt-4o-2024-08-06", None, True, True),
+        ("gpt-4o-2024-08-06", None, True, True),
         ("gpt-4o-2024-08-06", Usage(uncached=169, cache_read=2304, output=10), False, True),
     ]
     assert tags(calls[2].prompt) == ["user_turn", "agent_output", "user_turn", "agent_output", "user_turn"]

@@ -71,7 +71,8 @@ def read(source: Source) -> Iterator[Exchange]:
         stream = _Stream()
         turns = list(stream.turns(events))
         metadata = fields(fields(fields(value).get("metadata")).get("llm_config"))
-        model = string(metadata.get("model"))
+        recorded = next((turn.model for turn in turns if turn.model), "")
+        model = recorded or string(metadata.get("model"))
         about = About(session, model, provider_of(model), "openhands", stream.opening, incomplete=True)
         yield from replayed(source, turns, about)
 

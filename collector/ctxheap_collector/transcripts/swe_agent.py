@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import orjson
+
 from ctxheap.heap.model import Exchange, Part
 from ctxheap.heap.tags import result_parts
 from ctxheap.providers import openai
@@ -19,6 +21,7 @@ from ctxheap_collector.transcripts.message_lists import elements, stem_of
 from ctxheap_collector.transcripts.replay import About, Turn, replay
 from ctxheap_collector.transcripts.source import Head, Source
 from ctxheap_collector.transcripts.text_calls import Spoken, command_call, spoken_parts
+from ctxheap_collector.transcripts.wire import provider_of
 
 FORMAT = "swe-agent"
 
@@ -40,7 +43,8 @@ def read(source: Source) -> Iterator[Exchange]:
         body = fields(document)
         steps = objects(body.get("trajectory"))
         history = objects(body.get("history"))
-        about = About(stem_of(source), agent="swe-agent")
+        model = _model(body)
+        about = About(stem_of(source), model, provider_of(model), "swe-agent")
         if any(items(step.get("query")) for step in steps):
             exchanges = _queried(steps, about)
         else:
@@ -51,6 +55,16 @@ def read(source: Source) -> Iterator[Exchange]:
             yield exchange
         if not count:
             source.skip(0, "no assistant's turn, so no call")
+
+
+def _model(body: Fields) -> str:
+    """Return the model that the run was configured with, as newer versions note for replays."""
+    config = body.get("replay_config")
+    try:
+        parsed = fields(orjson.loads(config) if isinstance(config, str) else config)
+    except ValueError:
+        return ""
+    return string(fields(fields(parsed.get("agent")).get("model")).get("name"))
 
 
 def is_example(message: Fields) -> bool:
@@ -117,6 +131,8 @@ def _queried(steps: Sequence[Fields], about: About) -> Iterator[Exchange]:
             output=tuple(_parts(_answer(step), {}, len(sent), tools)),
             session=about.session,
             agent=about.agent,
+            model=about.model,
+            provider=about.provider,
         )
 
 
