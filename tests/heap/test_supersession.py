@@ -146,6 +146,7 @@ def test_output_beside_the_file_keeps_a_result_alive() -> None:
         "File unchanged since last read; see the earlier result.",
         "short",
         WHOLE + "\n[output truncated]",
+        "[Old tool result content cleared]",
         "<tool_use_error>InputValidationError</tool_use_error>",
         "cat: /a.py: No such file or directory",
         "OBSERVATION:\nbash: cat: command not found\n",
@@ -157,6 +158,31 @@ def test_an_answer_that_does_not_show_the_text_supersedes_nothing(answer: str) -
     session.bash("cat /a.py | head -90", listing(1, 90))
 
     assert session.bash("cat /a.py", answer) == []
+
+
+@pytest.mark.parametrize("tag", ["receipt", "tool_result:edit"])
+def test_an_answer_written_anew_is_not_a_second_call(tag: str) -> None:
+    ledger = Ledger()
+    edit = Part("assistant", "tool_call", "tool_call:edit", '{"path": "a.py", "old_str": "x"}', "edit", "e")
+    read = Part("assistant", "tool_call", "tool_call:read", '{"path": "a.py"}', "read", "r")
+    ledger.add(
+        1,
+        Part("tool", "tool_result", "tool_result:edit", "edited", "edit", "e"),
+        edit,
+        call=2,
+        request_number=0,
+    )
+    ledger.add(
+        3,
+        Part("tool", "tool_result", "tool_result:read", "text", "read", "r"),
+        read,
+        call=3,
+        request_number=2,
+    )
+
+    stub = Part("tool", "tool_result", tag, "(cut)", "edit", "e")
+
+    assert ledger.add(4, stub, edit, call=9, request_number=0) == []
 
 
 def test_a_failed_read_is_superseded_by_the_one_that_works() -> None:

@@ -29,7 +29,8 @@ _FAILED_END = re.compile(
 )
 _HINT = re.compile(
     r"unchanged|not changed|no changes? since|already (?:read|seen|shown|in )|(?:see|refer to) (?:the )?"
-    r"(?:earlier|previous|above)|same (?:as|content|output|result)",
+    r"(?:earlier|previous|above)|same (?:as|content|output|result)|evicted"
+    r"|content (?:was |has been )?(?:cleared|removed)|(?:cleared|removed|elided) (?:from|to save)",
     re.IGNORECASE,
 )
 _CUT = ("truncated", "Truncated", "TRUNCATED", "clipped", "omitted", "elided", "too long")

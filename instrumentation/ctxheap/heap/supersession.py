@@ -51,6 +51,7 @@ class Ledger:
         self._copies: dict[int, list[int]] = {}
         self._text_of: dict[int, str] = {}
         self._reasons: dict[int, Reason] = {}
+        self._answered: set[int] = set()
         self._plan: Claim | None = None
         self._paths = Paths()
         self._open_file = OPEN_FILE
@@ -71,6 +72,9 @@ class Ledger:
     ) -> list[Superseded]:
         """Take in the next object and return what it puts out of date.
 
+        Only the first answer to a call stands for the call: a later one is the same answer written
+        anew (truncated, stubbed), or another part of it.
+
         Args:
             number: Its number; numbers rise with birth.
             part: Its content, kept until `dropped`.
@@ -79,15 +83,17 @@ class Ledger:
             request_number: The number of `request`.
         """
         events = self._repeated(number, part, call)
-        if part.kind == "tool_result" and request is not None:
+        if part.kind == "tool_result" and request is not None and base_of(part.tag) != "receipt":
             touched = self._resolved(request, part)
-            if is_failure(part):
+            if is_failure(part) or request_number in self._answered:
                 touched = [access for access in touched if access.action != "write"]
             else:
                 for access in touched:
                     events.extend(self._settle(self._outdated(access, part), number, call))
             if touched:
                 self._remember((number, part), (request_number, request), touched)
+            if request_number is not None:
+                self._answered.add(request_number)
         return events
 
     def dropped(self, number: int) -> tuple[int, ...]:
