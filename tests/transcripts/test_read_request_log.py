@@ -6,6 +6,7 @@ from ctxheap.heap.model import Usage
 from transcripts.written import DATA, calls_of, grows, read_file, tags, texts, write_json, write_lines
 
 Json = dict[str, object]
+NONE: list[object] = []
 TOOLS: list[object] = [{"type": "function", "function": {"name": "ls"}}]
 ASK: Json = {"role": "user", "content": "Which files?"}
 CALL: Json = {
@@ -119,6 +120,29 @@ def test_failed_and_unanswered_requests_are_named_and_not_counted(tmp_path: Path
         "neither a request nor a response",
         "the request failed: overloaded",
     ]
+
+
+def test_what_is_no_answer_of_a_model_is_named_and_not_counted(tmp_path: Path) -> None:
+    count: Json = {"model": "m", "messages": [ASK], "response": {"input_tokens": 19}}
+    embedding: Json = {
+        "model": "m",
+        "input": "text",
+        "response": {"data": [1], "usage": {"prompt_tokens": 1}},
+    }
+    waiting: Json = {"model": "m", "input": "text", "response": {"status": "queued", "output": NONE}}
+    path = write_lines(tmp_path / "log.jsonl", [count, embedding, waiting])
+
+    _, calls, skipped = read_file(path)
+
+    assert (calls, set(skipped)) == ([], {"the response holds no output of a model"})
+
+
+def test_an_answer_beside_its_counts_is_read(tmp_path: Path) -> None:
+    response: Json = {"model": "llama3", "message": DONE, "prompt_eval_count": 19, "eval_count": 7}
+
+    call = calls_of(write_lines(tmp_path / "log.jsonl", [{"messages": [ASK], "response": response}]))[0]
+
+    assert (call.usage, texts(call.output)) == (Usage(uncached=19, output=7), ["One file."])
 
 
 def test_a_server_that_gives_every_response_one_id_loses_no_call(tmp_path: Path) -> None:

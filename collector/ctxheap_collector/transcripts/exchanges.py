@@ -111,6 +111,7 @@ def _messages(request: Fields) -> Sequence[object]:
 
 
 def _usage(wire: Wire, response: Fields) -> Usage | None:
+    # SWE-agent's own log and Ollama keep the counts beside the answer.
     raw = response.get("usage") or response
     if not openai.reports_usage(raw):
         return None
@@ -135,6 +136,8 @@ def _answers(response: Fields) -> Iterator[object]:
     content = response.get("content")
     if content:
         yield {"role": "assistant", "content": content}
+    if message := fields(response.get("message")):
+        yield {"role": "assistant", **message}
     # SWE-agent's own log: the text under "message", the calls beside it.
     for output in objects(response.get("outputs")):
         yield {"role": "assistant", "content": output.get("message"), "tool_calls": output.get("tool_calls")}

@@ -32,6 +32,7 @@ _SESSION_KEYS = (
     "gen_ai.conversation.id",
     "thread_id",
 )
+_LISTED_ANSWERS = ("choices", "output", "outputs")
 _TIME_KEYS = ("timestamp", "start_time", "started_at", "created_at", "time", "ts", "created")
 
 
@@ -83,6 +84,9 @@ def read(source: Source) -> Iterator[Exchange]:
     for pair in _pairs(source):
         if error := _error_of(pair.response):
             source.skip(int(pair.place), f"the request failed: {error}")
+            continue
+        if not _is_answer(pair.response):
+            source.skip(int(pair.place), "the response holds no output of a model")
             continue
         yield maker.exchange(
             pair.request, pair.response, session=pair.session, started_ns=pair.started_ns, place=pair.place
@@ -150,6 +154,14 @@ def _body(value: object) -> Fields:
     body = fields(value)
     inner = body.get("body")
     return _body(inner) if inner and not items(body.get("messages")) else body
+
+
+def _is_answer(response: Fields) -> bool:
+    """Say whether a response is a model's: not a count of tokens, an embedding, or a job that is still waiting."""
+    if response.get("status") in ("queued", "in_progress"):
+        return False
+    is_listed = any(items(response.get(key)) for key in _LISTED_ANSWERS)
+    return is_listed or bool(response.get("content") or fields(response.get("message")))
 
 
 def _error_of(response: Mapping[str, object]) -> str:

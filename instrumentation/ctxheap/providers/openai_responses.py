@@ -26,7 +26,7 @@ def item_parts(item: Fields, *, tools: dict[str, str], where: str) -> list[Part]
     kind = string(item.get("type"))
     if kind in ("reasoning", "compaction"):
         return [_reasoning(item, kind, where)]
-    if kind in ("mcp_list_tools", "additional_tools"):
+    if kind in ("mcp_list_tools", "additional_tools", "tool_search_output"):
         return _listed_tools(item, where)
     if kind in _HOSTED:
         return _hosted_parts(item, kind, tools, where)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ctxheap.heap.model import Usage
 from ctxheap.providers.json_fields import Fields, fields, string, tokens
 
-_INPUT_KEYS = ("prompt_tokens", "input_tokens")
-_OUTPUT_KEYS = ("completion_tokens", "output_tokens")
+# The last of each is Ollama's.
+_INPUT_KEYS = ("prompt_tokens", "input_tokens", "prompt_eval_count")
+_OUTPUT_KEYS = ("completion_tokens", "output_tokens", "eval_count")
 _ANTHROPIC_KEYS = ("cache_read_input_tokens", "cache_creation_input_tokens")
 # DeepSeek's and Moonshot's own names; Anthropic's are what LiteLLM passes on.
 _READ_KEYS = ("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens")
