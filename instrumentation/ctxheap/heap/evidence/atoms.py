@@ -20,8 +20,8 @@ from .words import STOP_WORDS, stem
 _CHUNK = re.compile(r"[\w$#@./~][\w.$#@/:+~%\-]*")
 # cutting at these takes half the time of searching for chunks with the expression above
 _CUTS = str.maketrans(dict.fromkeys("\"'`(){}[]<>,;=|&*?!\\^\u2014\u2013\u2026\u2019\u201c\u201d", " "))
-MEMO_CHUNKS = 80_000
-"""Distinct chunks remembered; the memo starts anew when it is full."""
+MEMO_CHUNKS = 40_000
+"""Distinct chunks remembered in each of two generations."""
 DATED_CHARS = 8_000
 """Length up to which a text is searched for dates and times written in words."""
 LONGEST_CHUNK = 300
@@ -46,13 +46,26 @@ _SAID_DATE = re.compile(
     re.I | re.A,
 )
 _SAID_TIME = re.compile(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b", re.I | re.A)
-_LONG_MONTHS = (
-    "january february march april june july august sept september october november december"
-).split()
+_LONG_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "june",
+    "july",
+    "august",
+    "sept",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 # searching every text for dates would cost as much as all the rest, so these words decide first
 _CLOCK_WORDS = frozenset(("am", "pm", "a.m", "p.m", "AM", "PM", "a.m.", "p.m."))
 _DATE_WORDS = frozenset(
-    form for month in (*_MONTHS, *_LONG_MONTHS) for form in (month, month.title(), month.title() + ".")
+    form
+    for month in (*_MONTHS, *_LONG_MONTHS)
+    for form in (month, month.title(), month.title() + ".")
 )
 
 
@@ -72,10 +85,20 @@ class Reader:
 
 
 class _Chunks(dict[str, tuple[str, ...]]):
+    """Keep two generations: ids that come once go with the old one, words move on to the new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._old: dict[str, tuple[str, ...]] = {}
+
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         if len(self) >= MEMO_CHUNKS:
+            self._old = dict(self)
             self.clear()
-        found = self[chunk] = _classified(chunk)
+        found = self._old.get(chunk)
+        if found is None:
+            found = _classified(chunk)
+        self[chunk] = found
         return found
 
 
@@ -100,8 +123,10 @@ def _classified(chunk: str) -> tuple[str, ...]:
     elif chunk.isalpha():
         return _plain_word(chunk)
     chunk = ("/" if chunk[0] == "/" else "") + chunk.strip(_ENDS)
-    if not 0 < len(chunk) <= LONGEST_CHUNK:
-        return ()
+    return _trimmed(chunk) if 0 < len(chunk) <= LONGEST_CHUNK else ()
+
+
+def _trimmed(chunk: str) -> tuple[str, ...]:
     if "@" in chunk and _EMAIL.match(chunk):
         return ("e" + chunk.lower(),)
     if ":" in chunk:
@@ -212,9 +237,8 @@ def _is_camel(chunk: str) -> bool:
 def _symbol(chunk: str) -> tuple[str, ...]:
     whole = chunk.strip("_").lower()
     found = ["s" + whole] if len(whole) > 2 else []
-    for piece in chunk.split(".") if "." in chunk else ():
-        if "_" in piece.strip("_") or _is_camel(piece):
-            found.append("s" + piece.strip("_").lower())
+    pieces = [piece.strip("_") for piece in chunk.split(".")] if "." in chunk else []
+    found += ["s" + piece.lower() for piece in pieces if "_" in piece or _is_camel(piece)]
     return tuple(dict.fromkeys((*found, *_words(chunk))))
 
 

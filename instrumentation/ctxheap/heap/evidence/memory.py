@@ -13,6 +13,8 @@ from .weights import Weights
 
 HOLDERS = 24
 """Objects kept per atom; halved to the newest when exceeded."""
+COMMON_SOURCES = 12
+"""Different calls whose results hold an atom, from which on it says nothing about any of them."""
 SWEEP_PAIRS = 20_000
 """Least number of (atom, dropped object) entries worth a sweep."""
 SAID_ATOMS = 200_000
@@ -74,6 +76,7 @@ class Memory:
         self.weights = Weights()
         self.tiny: list[int] = []
         self._holders: dict[str, int | list[int]] = {}
+        self._common: set[str] = set()
         self._live_pairs = 0
         self._dead_pairs = 0
 
@@ -91,17 +94,24 @@ class Memory:
     def _hold(self, item: Item) -> frozenset[str]:
         holders, number = self._holders, item.number
         # most atoms of a large result are new: those are taken in at the speed of C
-        new = item.atoms.difference(holders)
-        for atom in item.atoms.difference(new) if new else item.atoms:
+        new = item.atoms.difference(holders, self._common)
+        for atom in item.atoms.difference(new, self._common):
             held = holders[atom]
             if isinstance(held, int):
                 holders[atom] = [held, number]
                 continue
             held.append(number)
             if len(held) > HOLDERS:
-                del held[: HOLDERS // 2]
+                self._shorten(atom, held)
         holders.update(dict.fromkeys(new, number))
         return new
+
+    def _shorten(self, atom: str, held: list[int]) -> None:
+        if self.sources(self.holding(atom)) >= COMMON_SOURCES:
+            self._common.add(atom)
+            del self._holders[atom]
+        else:
+            del held[: HOLDERS // 2]
 
     def drop(self, number: int) -> None:
         """Forget an object: it holds nothing from now on."""
@@ -115,6 +125,7 @@ class Memory:
 
     def _sweep(self) -> None:
         self._holders.clear()
+        self._common.clear()
         self._dead_pairs = 0
         for item in self.items.values():
             self._hold(item)
@@ -126,6 +137,12 @@ class Memory:
         if isinstance(held, int):
             return [items[held]] if held in items else []
         return [items[number] for number in reversed(held) if number in items]
+
+    def sources(self, held: list[Item]) -> int:
+        """Return from how many different calls the newest of these objects are."""
+        if len(held) == 1:
+            return 1
+        return len({item.call.key or item.number for item in held[:COMMON_SOURCES]})
 
     def say(self, atoms: frozenset[str], order: int) -> None:
         """Note that the model said these atoms."""

@@ -103,9 +103,8 @@ def credited(memory: Memory, output: Output) -> dict[int, Credit]:
         held = memory.holding(atom)
         if not held or (atom in held[0].call.asked and not is_handle(atom)):
             continue
-        sources = {item.call.key or item.number for item in held[:12]}
         credit = found.setdefault(held[0].number, Credit())
-        share = weights[atom] / len(sources)
+        share = weights[atom] / memory.sources(held)
         credit.add(atom, share, when=said.get(atom), born=held[0].order, output=output)
     return found
 
