@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from ctxheap.prices.assumptions import provider_id
@@ -131,7 +130,7 @@ def _lookup(snapshot: DataSnapshot, name: str, provider: str) -> tuple[Provider,
 def _listing(provider: Provider, info: ModelInfo) -> GenaiListing:
     return GenaiListing(
         provider=provider.id,
-        source=f"genai-prices {version('genai-prices')}: {provider.id}/{info.id}",
+        source=f"genai-prices {_version()}: {provider.id}/{info.id}",
         date=_data_date().isoformat(),
         info=info,
         is_own=any(info is model for model in provider.models),
@@ -165,6 +164,13 @@ def _snapshot() -> DataSnapshot:
         raise PricesMissingError(MISSING, name="genai_prices") from error
     # Our own snapshot: the package's current one may have been replaced by its updater.
     return DataSnapshot(providers=providers, from_auto_update=False)
+
+
+@cache
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - 50 ms, and the package imports it too
+
+    return version("genai-prices")
 
 
 @cache

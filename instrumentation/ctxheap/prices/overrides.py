@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -72,6 +71,8 @@ def read_overrides(path: Path) -> tuple[Override, ...]:
 
 
 def _parse(path: Path) -> object:
+    import tomllib  # noqa: PLC0415 - 10 ms that only a process with a price file pays
+
     load: Callable[[str], object] = json.loads if path.suffix.lower() == ".json" else tomllib.loads
     try:
         return load(path.read_text("utf-8"))
