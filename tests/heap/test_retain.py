@@ -207,6 +207,37 @@ def test_only_what_is_resident_holds_and_is_held() -> None:
     assert retained_at_last(things, sizes, edges) == [1, 1110, 1100, 1000]
 
 
+@st.composite
+def sessions(draw: st.DrawFn) -> tuple[list[Thing], list[int], list[Edge]]:
+    things: list[Thing] = []
+    for _ in range(draw(st.integers(1, 8))):
+        birth = draw(st.integers(1, 9))
+        tag = draw(st.sampled_from(["user_turn", "agent_reasoning", "agent_output", "retrieval:a"]))
+        things.append(Thing(tag, birth, draw(st.integers(birth, 12)), draw(st.booleans())))
+        if draw(st.booleans()):
+            things.append(Thing("tool_call:run", birth, draw(st.integers(birth, 12))))
+            things.append(
+                Thing("tool_result:run", birth, draw(st.integers(birth, 12)), answers=len(things) - 1)
+            )
+    place = st.integers(0, len(things) - 1)
+    sources = draw(st.dictionaries(place, st.sets(place, max_size=2), max_size=5))
+    sizes = draw(st.lists(st.integers(1, 99), min_size=len(things), max_size=len(things)))
+    return things, sizes, edges_of(things, sources)
+
+
+@given(session=sessions())
+def test_the_size_at_the_last_call_is_the_one_of_the_whole_graph_there(
+    session: tuple[list[Thing], list[int], list[Edge]],
+) -> None:
+    things, sizes, edges = session
+
+    retained = retained_at_last(things, sizes, edges)
+
+    assert retained == [
+        retained_at(things, sizes, edges, call=thing.last)[place] for place, thing in enumerate(things)
+    ]
+
+
 def test_what_the_api_forces_is_told_apart_from_what_derives() -> None:
     things = [
         Thing("agent_reasoning"),

@@ -22,6 +22,7 @@ EdgeKind = Literal["pair", "turn", "derivation"]
 YOUNG_CALLS = 3
 _FORCED = frozenset({"pair", "turn"})
 _TURN = frozenset({"agent_output", "tool_call"})
+_FIXED = frozenset({"system_prompt", "tool_definition"})
 
 
 class Edge(NamedTuple):
@@ -88,18 +89,7 @@ def roots_at(subjects: Sequence[Subject], call: int) -> set[int]:
     System prompt and tool definitions, the first and the latest user turn, pins, tool calls
     without an answer, and all objects of the last 3 calls.
     """
-    resident = [place for place, subject in enumerate(subjects) if _is_resident(subject, call)]
-    turns = [place for place in resident if base_of(subjects[place].tag) == "user_turn"]
-    results = results_of(subjects)
-    roots = {*turns[:1], *turns[-1:]}
-    for place in resident:
-        subject = subjects[place]
-        base = base_of(subject.tag)
-        is_fixed = base in ("system_prompt", "tool_definition") or subject.pinned
-        is_open = base == "tool_call" and not _is_answered(subjects, results.get(place), call)
-        if is_fixed or is_open or subject.birth > call - YOUNG_CALLS:
-            roots.add(place)
-    return roots
+    return _roots(subjects, _residents(subjects, call), results_of(subjects), call)
 
 
 def reachable(edges: Iterable[tuple[int, int]], roots: Collection[int]) -> set[int]:
@@ -119,25 +109,38 @@ def retained_at(
     subjects: Sequence[Subject], sizes: Sequence[int], edges: Iterable[Edge], *, call: int
 ) -> dict[int, int]:
     """Return the retained size of each object resident at a call, in tokens."""
-    roots = roots_at(subjects, call)
-    places = [place for place, subject in enumerate(subjects) if _is_resident(subject, call)]
-    position = {place: index for index, place in enumerate(places)}
-    links = [
-        (position[edge.source], position[edge.target])
-        for edge in edges
-        if edge.source in position and edge.target in position
-    ]
-    retained = retained_sizes([sizes[place] for place in places], links, {position[root] for root in roots})
-    return dict(zip(places, retained, strict=True))
+    places = _residents(subjects, call)
+    roots = _roots(subjects, places, results_of(subjects), call)
+    return _retained(places, sizes, _targets(edges), roots)
 
 
-def retained_at_last(subjects: Sequence[Subject], sizes: Sequence[int], edges: Sequence[Edge]) -> list[int]:
-    """Return each object's retained size at its own last call, in tokens."""
+def retained_at_last(subjects: Sequence[Subject], sizes: Sequence[int], edges: Iterable[Edge]) -> list[int]:
+    """Return each object's retained size at its own last call, in tokens.
+
+    The whole graph is looked at only at calls where something leaves that holds more than its own
+    call or result; harnesses that drop the thinking of every turn would make that every call.
+    """
+    targets, results = _targets(edges), results_of(subjects)
     found = [0] * len(subjects)
-    for call in {subject.last for subject in subjects}:
-        for place, size in retained_at(subjects, sizes, edges, call=call).items():
-            if subjects[place].last == call:
-                found[place] = size
+    arriving = sorted(range(len(subjects)), key=lambda place: subjects[place].birth, reverse=True)
+    leaving: dict[int, list[int]] = {}
+    for place, subject in enumerate(subjects):
+        leaving.setdefault(subject.last, []).append(place)
+    alive: set[int] = set()
+    for call in sorted(leaving):
+        while arriving and subjects[arriving[-1]].birth <= call:
+            alive.add(arriving.pop())
+        gone = leaving[call]
+        alone = [
+            _alone(place, subjects, sizes, targets=targets, results=results, alive=alive) for place in gone
+        ]
+        if None in alone:
+            places = sorted(alive)
+            retained = _retained(places, sizes, targets, _roots(subjects, places, results, call))
+            alone = [retained[place] for place in gone]
+        for place, size in zip(gone, alone, strict=True):
+            found[place] = size or 0
+        alive.difference_update(gone)
     return found
 
 
@@ -148,9 +151,60 @@ def forced_sizes(sizes: Sequence[int], edges: Iterable[Edge]) -> list[int]:
     return [total - size for total, size in zip(retained, sizes, strict=True)]
 
 
-def _is_resident(subject: Subject, call: int) -> bool:
-    return subject.birth <= call <= subject.last
+def _residents(subjects: Sequence[Subject], call: int) -> list[int]:
+    return [place for place, subject in enumerate(subjects) if subject.birth <= call <= subject.last]
 
 
-def _is_answered(subjects: Sequence[Subject], result: int | None, call: int) -> bool:
-    return result is not None and _is_resident(subjects[result], call)
+def _roots(
+    subjects: Sequence[Subject], places: Sequence[int], results: Mapping[int, int], call: int
+) -> set[int]:
+    """Return the roots among the objects at `places`, which are resident at `call`."""
+    resident = set(places)
+    turns = [place for place in places if base_of(subjects[place].tag) == "user_turn"]
+    roots = {*turns[:1], *turns[-1:]}
+    for place in places:
+        subject = subjects[place]
+        base = base_of(subject.tag)
+        is_fixed = base in _FIXED or subject.pinned
+        is_open = base == "tool_call" and results.get(place) not in resident
+        if is_fixed or is_open or subject.birth > call - YOUNG_CALLS:
+            roots.add(place)
+    return roots
+
+
+def _targets(edges: Iterable[Edge]) -> dict[int, list[int]]:
+    targets: dict[int, list[int]] = {}
+    for edge in edges:
+        targets.setdefault(edge.source, []).append(edge.target)
+    return targets
+
+
+def _retained(
+    places: Sequence[int], sizes: Sequence[int], targets: Mapping[int, Sequence[int]], roots: Collection[int]
+) -> dict[int, int]:
+    """Return the retained size of the objects at `places`, all others left out of the graph."""
+    position = {place: index for index, place in enumerate(places)}
+    links = [
+        (index, position[target])
+        for place, index in position.items()
+        for target in targets.get(place, ())
+        if target in position
+    ]
+    retained = retained_sizes([sizes[place] for place in places], links, {position[root] for root in roots})
+    return dict(zip(places, retained, strict=True))
+
+
+def _alone(
+    place: int,
+    subjects: Sequence[Subject],
+    sizes: Sequence[int],
+    *,
+    targets: Mapping[int, Sequence[int]],
+    results: Mapping[int, int],
+    alive: Collection[int],
+) -> int | None:
+    """Return what an object retains if it holds at most its call or result, else None."""
+    partner = results.get(place, subjects[place].answers)
+    group = [place] if partner is None or partner not in alive else [place, partner]
+    held = (target for member in group for target in targets.get(member, ()) if target in alive)
+    return sum(sizes[member] for member in group) if all(target in group for target in held) else None
