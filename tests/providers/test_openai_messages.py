@@ -94,6 +94,17 @@ def test_reasoning_of_thinking_blocks_alone_is_found() -> None:
     assert shape(parts_of(message)) == [("assistant", "agent_reasoning", "Hm.", "")]
 
 
+def test_reasoning_in_blocks_is_found() -> None:
+    block = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+
+    parts = parts_of({"role": "assistant", "content": [block, {"type": "text", "text": "Done."}]})
+
+    assert shape(parts) == [
+        ("assistant", "agent_reasoning", "Hm.", ""),
+        ("assistant", "agent_output", "Done.", ""),
+    ]
+
+
 def test_a_refusal_and_a_spoken_answer_are_output() -> None:
     parts = parts_of(
         {"role": "assistant", "content": None, "refusal": "I cannot."},

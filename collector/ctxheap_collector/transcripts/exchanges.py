@@ -9,7 +9,7 @@ from ctxheap.heap.model import Exchange, Part, Usage
 from ctxheap.providers import anthropic, openai
 from ctxheap.providers.json_fields import Fields, fields, items, objects, string
 from ctxheap_collector.transcripts.conversation import Conversation, Conversations
-from ctxheap_collector.transcripts.wire import ANTHROPIC, Wire, provider_of, wire_of
+from ctxheap_collector.transcripts.wire import ANTHROPIC, OPENAI, Wire, provider_of, wire_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ExchangeMaker:
     ) -> Exchange:
         """Return the exchange of one request body and its response body; `place` names it in its source."""
         messages = _messages(request)
-        wire = wire_of(request, messages) if response.get("type") != "message" else ANTHROPIC
+        wire = _wire(request, response, messages)
         link, missing = self._stored(request)
         conversation = link.conversation if link else self._conversations.of(wire, messages)
         # The opening is sent with every request; only the messages are stored.
@@ -108,6 +108,12 @@ def _conversation_id(request: Fields) -> str:
 def _messages(request: Fields) -> Sequence[object]:
     messages = items(request.get("messages")) or request.get("input")
     return [{"role": "user", "content": messages}] if isinstance(messages, str) else items(messages)
+
+
+def _wire(request: Fields, response: Fields, messages: Sequence[object]) -> Wire:
+    if response.get("type") == "message":
+        return ANTHROPIC
+    return OPENAI if "choices" in response or "output" in response else wire_of(request, messages)
 
 
 def _usage(wire: Wire, response: Fields) -> Usage | None:

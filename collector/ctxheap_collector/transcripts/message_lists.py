@@ -47,8 +47,8 @@ def is_message(value: object) -> bool:
 def lists(source: Source) -> Iterator[MessageList]:
     """Yield every list of messages in a source.
 
-    A list that the next one continues is left out: logs of growing requests, and training sets with one example
-    a turn, repeat one conversation.
+    A list that the next one continues is left out: logs of growing requests, and training sets with one
+    example a turn, repeat one conversation.
     """
     stem = stem_of(source)
     loose: list[object] = []

@@ -32,6 +32,7 @@ _SESSION_KEYS = (
     "gen_ai.conversation.id",
     "thread_id",
 )
+_RESPONSES_KEYS = ("model", "instructions", "previous_response_id")
 _LISTED_ANSWERS = ("choices", "output", "outputs")
 _TIME_KEYS = ("timestamp", "start_time", "started_at", "created_at", "time", "ts", "created")
 
@@ -130,9 +131,9 @@ def _request_of(record: Fields) -> Fields:
 
 
 def _has_prompt(body: Fields) -> bool:
-    return bool(
-        items(body.get("messages")) or (body.get("input") and ("model" in body or "instructions" in body))
-    )
+    # With a stored chain the input may be empty.
+    is_responses = body.get("input") is not None and any(map(body.get, _RESPONSES_KEYS))
+    return is_responses or bool(items(body.get("messages")))
 
 
 def _response_of(record: Fields) -> Fields:
@@ -157,7 +158,7 @@ def _body(value: object) -> Fields:
 
 
 def _is_answer(response: Fields) -> bool:
-    """Say whether a response is a model's: not a count of tokens, an embedding, or a job that is still waiting."""
+    """Say whether a response is a model's: no count of tokens, no embedding, no job that still waits."""
     if response.get("status") in ("queued", "in_progress"):
         return False
     is_listed = any(items(response.get(key)) for key in _LISTED_ANSWERS)

@@ -10,7 +10,7 @@ from ctxheap.heap.model import Part, Usage
 from ctxheap.providers import anthropic, openai
 from ctxheap.providers.json_fields import Fields, fields, objects, string
 
-_ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"})
+_ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "redacted_thinking", "server_tool_use"})
 # As in the GenAI conventions; the first that a model's own name (behind the last slash) holds.
 _PROVIDERS = (
     ("claude", "anthropic"),
@@ -71,8 +71,11 @@ def wire_of(request: Fields, messages: Sequence[object]) -> Wire:
 
 def has_anthropic_blocks(message: object) -> bool:
     """Say whether a message holds blocks that only Anthropic's format has."""
-    content = fields(message).get("content")
-    return any(string(block.get("type")) in _ANTHROPIC_BLOCKS for block in objects(content))
+    blocks = objects(fields(message).get("content"))
+    # Mistral's thinking blocks hold a list, Anthropic's a string and a signature.
+    return any(
+        string(block.get("type")) in _ANTHROPIC_BLOCKS or string(block.get("thinking")) for block in blocks
+    )
 
 
 def provider_of(model: str) -> str:

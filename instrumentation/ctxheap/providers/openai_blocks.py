@@ -37,11 +37,19 @@ def block_parts(block: object, *, role: Role, where: str) -> list[Part]:
         return tags.text_parts(role, text, where=where)
     body = fields(block)
     kind = string(body.get("type"))
+    if kind == "thinking":
+        return _thinking(body, where)
     if kind in _IMAGES:
         return [_image(body, role, where)]
     if kind in _MEDIA:
         return [media_part(role, _MEDIA[kind], json_text(body), tokens=None, where=where)]
     return []
+
+
+def _thinking(block: Fields, where: str) -> list[Part]:
+    inner = block.get("thinking")
+    text = string(inner) or "".join(map(block_text, items(inner)))
+    return [Part("assistant", "reasoning", "agent_reasoning", text, where=where)] if text else []
 
 
 def block_text(block: object) -> str:
