@@ -372,6 +372,25 @@ def test_a_duplicate_is_the_one_copy_again_when_the_later_one_leaves() -> None:
     assert what(session.do("fetch", {"id": 2}, "y" * 50)) == {(3, "duplicate")}
 
 
+def test_of_three_copies_the_newest_that_is_left_counts() -> None:
+    session = Session()
+    for step in range(3):
+        session.do("fetch", {"id": step}, "y" * 50)
+
+    assert session.ledger.dropped(5) == ()
+    assert session.ledger.dropped(7) == (3,)
+
+
+def test_the_oldest_copy_comes_last() -> None:
+    session = Session()
+    for step in range(3):
+        session.do("fetch", {"id": step}, "y" * 50)
+
+    assert session.ledger.dropped(7) == (5,)
+    assert session.ledger.dropped(5) == (3,)
+    assert session.ledger.dropped(3) == ()
+
+
 def test_a_superseded_object_stays_so_when_the_later_one_leaves() -> None:
     session = Session()
     session.bash("pytest", "1 failed")
@@ -380,22 +399,12 @@ def test_a_superseded_object_stays_so_when_the_later_one_leaves() -> None:
     assert session.ledger.dropped(5) == ()
 
 
-steps = st.tuples(
-    st.sampled_from(
-        [
-            "cat a.py",
-            "cat b.py",
-            "sed -n 1,9p a.py",
-            "sed -i 3d a.py",
-            "rm b.py",
-            "git stash",
-            "ls",
-            "cat a.py b.py",
-        ]
-    ),
-    st.sampled_from([WHOLE, listing(1, 9), "Error: no", "x" * 60, ""]),
-    st.integers(0, 40),
+TEXTS = {"whole": WHOLE, "part": listing(1, 9), "error": "Error: no", "same": "x" * 60, "none": ""}
+COMMANDS = (
+    *("cat a.py", "cat b.py", "cat a.py b.py", "sed -n 1,9p a.py"),
+    *("sed -i 3d a.py", "rm b.py", "git stash", "ls"),
 )
+steps = st.tuples(st.sampled_from(COMMANDS), st.sampled_from(list(TEXTS)), st.integers(0, 40))
 
 
 @given(script=st.lists(steps, max_size=30))
@@ -405,7 +414,7 @@ def test_an_object_dies_at_most_once_and_only_by_a_later_one(script: list[tuple[
     events: list[Superseded] = []
     gone: set[int] = set()
     for command, text, leaving in script:
-        found = session.bash(command, text)
+        found = session.bash(command, TEXTS[text])
         assert not gone & {event.number for event in found}
         events.extend(found)
         gone.add(leaving % (2 * session.steps + 2))

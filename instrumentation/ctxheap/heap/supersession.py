@@ -97,9 +97,9 @@ class Ledger:
         return events
 
     def dropped(self, number: int) -> tuple[int, ...]:
-        """Forget an object that left the prompt, and return the duplicates that it leaves alone.
+        """Forget an object that left the prompt, and return the duplicate that it leaves alone.
 
-        These were dead only because of it: from the next call on each is the one copy again.
+        That was dead only because of it, and is the newest copy again.
         """
         for claim in self._claims.pop(number, ()):
             claim.numbers = tuple(each for each in claim.numbers if each != number)
@@ -107,20 +107,22 @@ class Ledger:
             if not claim.numbers:
                 claim.left = 0
         text = self._text_of.pop(number, None)
+        earlier = [each for each in self._copies.pop(number, ()) if each in self._text_of]
         if text is None:
             return ()
-        alone = [
-            each
-            for each in self._copies.pop(number, ())
-            if each in self._text_of and self._reasons.get(each) == "duplicate"
-        ]
-        if self._texts.get(text) == number:
-            del self._texts[text]
-            if alone:
-                self._texts[text] = alone[-1]
-        for each in alone:
-            del self._reasons[each]
-        return tuple(alone)
+        if self._texts[text] != number:
+            self._copies.setdefault(self._texts[text], []).extend(earlier)
+            return ()
+        del self._texts[text]
+        if not earlier:
+            return ()
+        newest = max(earlier)
+        self._texts[text] = newest
+        self._copies.setdefault(newest, []).extend(each for each in earlier if each != newest)
+        if self._reasons.get(newest) != "duplicate":
+            return ()
+        del self._reasons[newest]
+        return (newest,)
 
     def handed_over(self, resources: Iterable[str], *, by: int, call: int) -> list[Superseded]:
         """Return what a sub-agent put out of date that changed `resources`; `by` is its report."""
