@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctxheap.tokens import Engine, EngineName, engine, preload
+from ctxheap.tokens import Engine, EngineName, engine, preferred_engine, preload
 from ctxheap.tokens import engines as engines_module
 from ctxheap.tokens.engines import repair
 from ctxheap.tokens.runs import CHUNK_CHARS, LONG_RUN_BLANKS, chunks, pieces
@@ -193,7 +193,8 @@ def test_without_toktok_tiktoken_counts(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(engines_module, "find_spec", nothing_found)
 
-    assert engine("cl100k_base").name == "tiktoken"
+    assert preferred_engine.__wrapped__() == "tiktoken"
+    assert engine("cl100k_base", "tiktoken").name == "tiktoken"
 
 
 def test_asking_for_a_missing_toktok_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

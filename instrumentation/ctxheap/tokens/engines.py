@@ -10,6 +10,7 @@ import importlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from typing import Literal, Protocol, cast
 
@@ -124,8 +125,9 @@ def engine(encoding: EncodingName, name: EngineName | None = None) -> Engine:
         return _engines[key]
 
 
+@cache
 def preferred_engine() -> EngineName:
-    """Return the fastest engine that is installed."""
+    """Return the fastest engine that is installed, looked for once per process."""
     return "toktok" if find_spec("toktok") else "tiktoken"
 
 
