@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ctxheap.heap.model import Exchange, Part, Usage
 from ctxheap.providers import anthropic, openai
 from ctxheap.providers.json_fields import Fields, fields, items, objects, string
-from ctxheap_collector.transcripts.conversation import Conversation, Conversations
-from ctxheap_collector.transcripts.wire import ANTHROPIC, OPENAI, Wire, provider_of, wire_of
+from ctxheap_collector.transcripts.conversation import REMEMBERED, Conversation, Conversations
+from ctxheap_collector.transcripts.wire import ANTHROPIC, OPENAI, Wire, provider_on, wire_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class ExchangeMaker:
 
     def __init__(self) -> None:
         self._conversations = Conversations()
-        self._openings: dict[str, list[Part]] = {}
+        self._openings: list[tuple[Wire, object, list[Part]]] = []
+        self._known: dict[bytes, Part] = {}
         self._links: dict[str, _Link] = {}
         self._seen: dict[str, bytes] = {}
 
@@ -56,7 +57,7 @@ class ExchangeMaker:
             output=tuple(output),
             session=session or (root if link or missing else ""),
             model=model,
-            provider=provider_of(model) or wire.name,
+            provider=provider_on(wire, model),
             started_ns=started_ns,
             usage=usage,
             incomplete=missing,
@@ -71,16 +72,14 @@ class ExchangeMaker:
         return named
 
     def _opening(self, wire: Wire, request: Fields) -> list[Part]:
-        made = wire.tool_definitions(request.get("tools") or request.get("functions"))
-        if wire is ANTHROPIC:
-            made += anthropic.system_parts(request.get("system"))
-        elif instructions := request.get("instructions"):
-            made += openai.message_parts(
-                {"role": "system", "content": instructions}, tools={}, where="instructions"
-            )
-        known = {part.identity: part for part in self._openings.get(wire.name, ())}
-        self._openings[wire.name] = [known.get(part.identity, part) for part in made]
-        return self._openings[wire.name]
+        """Return tool definitions and system prompt, made once for all requests that repeat them."""
+        raw = [request.get(key) for key in ("tools", "functions", "system", "instructions")]
+        for made_for, made_of, parts in self._openings:
+            if made_for is wire and made_of == raw:
+                return parts
+        made = [self._known.setdefault(part.identity, part) for part in _opening_parts(wire, request)]
+        self._openings = [(wire, raw, made), *self._openings][:REMEMBERED]
+        return made
 
     def _stored(self, request: Fields) -> tuple[_Link | None, bool]:
         """Return what the provider keeps for this request, and whether that is known to be missing here."""
@@ -94,6 +93,17 @@ class ExchangeMaker:
             self._links[response_id] = link
             if conversation := _conversation_id(request):
                 self._links[conversation] = link
+
+
+def _opening_parts(wire: Wire, request: Fields) -> list[Part]:
+    parts = wire.tool_definitions(request.get("tools") or request.get("functions"))
+    if wire is ANTHROPIC:
+        return parts + anthropic.system_parts(request.get("system"))
+    if instructions := request.get("instructions"):
+        parts += openai.message_parts(
+            {"role": "system", "content": instructions}, tools={}, where="instructions"
+        )
+    return parts
 
 
 def _chain_id(request: Fields) -> str:

@@ -11,7 +11,7 @@ from ctxheap.providers.json_fields import Fields, fields, items, string
 from ctxheap_collector.transcripts.replay import About, Turn, replay
 from ctxheap_collector.transcripts.source import Head, Source
 from ctxheap_collector.transcripts.timestamps import epoch_ns
-from ctxheap_collector.transcripts.wire import Wire, provider_of
+from ctxheap_collector.transcripts.wire import Wire, provider_on
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "model"})
 _SUFFIXES = frozenset({".gz", ".json", ".jsonl", ".ndjson", ".traj", ".txt"})
@@ -116,7 +116,7 @@ def replay_list(
 ) -> Iterator[Exchange]:
     """Yield the calls of one list; a list without an assistant's turn is named as skipped."""
     model = string(found.body.get("model"))
-    about = About(found.session, model, provider_of(model) or wire.name, opening=opening)
+    about = About(found.session, model, provider_on(wire, model), opening=opening)
     yield from replayed(source, turns(source, found.messages, wire), about)
 
 

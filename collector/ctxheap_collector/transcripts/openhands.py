@@ -211,7 +211,7 @@ def _message_parts(message: object, *, tools: dict[str, str], where: str) -> lis
     return [cut for part in parts for cut in _described(part)]
 
 
-_WIRE = Wire(OPENAI.name, _message_parts, OPENAI.tool_definitions, OPENAI.usage_of)
+_WIRE = Wire(OPENAI.provider, _message_parts, OPENAI.tool_definitions, OPENAI.usage_of)
 
 
 def _spoken(part: Part, tools: dict[str, str]) -> list[Part]:

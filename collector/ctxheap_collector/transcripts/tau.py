@@ -30,5 +30,5 @@ def read(source: Source) -> Iterator[Exchange]:
     for _, document in elements(source):
         for number, episode in enumerate(items(document), 1):
             messages = items(fields(episode).get("traj"))
-            about = About(f"{stem}#{number}", provider="openai", agent="tau-bench", incomplete=True)
+            about = About(f"{stem}#{number}", agent="tau-bench", incomplete=True)
             yield from replayed(source, turns(source, messages, OPENAI), about)

@@ -50,16 +50,24 @@ class UsageOf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Hold the functions that read one wire format."""
+    """Hold the functions that read one wire format.
 
-    name: str
+    `provider` is whose format it is where nobody else speaks it, "" for the one that everybody does.
+    """
+
+    provider: str
     message_parts: MessageParts
     tool_definitions: ToolDefinitions
     usage_of: UsageOf
 
 
-OPENAI = Wire("openai", openai.message_parts, openai.tool_definitions, openai.usage_of)
+OPENAI = Wire("", openai.message_parts, openai.tool_definitions, openai.usage_of)
 ANTHROPIC = Wire("anthropic", anthropic.message_parts, anthropic.tool_definitions, anthropic.usage_of)
+
+
+def provider_on(wire: Wire, model: str) -> str:
+    """Return the provider of a call: by the model's name, else by the wire format."""
+    return provider_of(model) or wire.provider
 
 
 def wire_of(request: Fields, messages: Sequence[object]) -> Wire:
