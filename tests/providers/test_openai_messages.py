@@ -151,15 +151,17 @@ def test_images_audio_and_files_are_media_without_text() -> None:
         {"type": "image_url", "image_url": {"url": "https://example.org/a.png", "detail": "low"}},
         {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
         {"type": "file", "file": {"file_id": "f1"}},
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
     ]
 
     parts = parts_of({"role": "user", "content": content})
 
-    assert [(part.tag, part.text, part.tokens) for part in parts] == [
-        ("user_turn", "Look:", None),
-        ("media:image", "", 85),
-        ("media:audio", "", None),
-        ("media:file", "", None),
+    assert [(part.tag, part.text, part.tokens, part.where) for part in parts] == [
+        ("user_turn", "Look:", None, "0:0"),
+        ("media:image", "", 85, "0:1"),
+        ("media:audio", "", 300, "0:2 (size assumed)"),
+        ("media:file", "", 3000, "0:3 (size assumed)"),
+        ("media:image", "", 765, "0:4 (size assumed)"),
     ]
 
 

@@ -17,6 +17,11 @@ _MEDIA = {
     "input_video": "video",
     "video": "video",
 }
+ASSUMED_TOKENS = {"image": 765, "file": 3_000, "audio": 300, "video": 3_000}
+"""Sizes where none can be seen: an image of 1024², two pages of a PDF, 30 s of 10 tokens each."""
+ASSUMED = " (size assumed)"
+"""Stands behind the place of a part whose size could not be read."""
+
 _IMAGES = frozenset({"image_url", "input_image", "image", "computer_screenshot"})
 
 
@@ -42,7 +47,7 @@ def block_parts(block: object, *, role: Role, where: str) -> list[Part]:
     if kind in _IMAGES:
         return [_image(body, role, where)]
     if kind in _MEDIA:
-        return [media_part(role, _MEDIA[kind], json_text(body), tokens=None, where=where)]
+        return [_assumed(role, _MEDIA[kind], json_text(body), where)]
     return []
 
 
@@ -64,7 +69,15 @@ def _image(block: Fields, role: Role, where: str) -> Part:
     given = block.get("image_url")
     url = string(given) or string(fields(given).get("url")) or _data_url(fields(block.get("source")))
     detail = string(block.get("detail")) or string(fields(given).get("detail"))
-    return media_part(role, "image", url or json_text(block), tokens=image_tokens(url, detail), where=where)
+    tokens = image_tokens(url, detail)
+    payload = url or json_text(block)
+    if tokens is None:
+        return _assumed(role, "image", payload, where)
+    return media_part(role, "image", payload, tokens=tokens, where=where)
+
+
+def _assumed(role: Role, kind: str, payload: str, where: str) -> Part:
+    return media_part(role, kind, payload, tokens=ASSUMED_TOKENS[kind], where=where + ASSUMED)
 
 
 def _data_url(source: Fields) -> str:
