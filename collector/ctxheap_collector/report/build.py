@@ -8,11 +8,12 @@ from dataclasses import replace
 from ctxheap import __version__, tokens
 from ctxheap.heap.model import Exchange
 from ctxheap.heap.session import Heap, HeapBuilder
-from ctxheap.heap.stitch import Stitcher
+from ctxheap.heap.stitch import Stitcher, canonical_order
 from ctxheap_collector.report.contract import FileReport, Options, Profile, SessionProfile, SkippedRow
 from ctxheap_collector.report.pricing import Pricing
 from ctxheap_collector.report.session_rows import session_profile
 from ctxheap_collector.transcripts.detect import Reading, read_all
+from ctxheap_collector.transcripts.source import STDIN
 
 Progress = Callable[[int], None]
 
@@ -28,10 +29,11 @@ def profile_paths(paths: Sequence[str], *, options: Options, progress: Progress 
     files: list[FileReport] = []
     sessions: list[SessionProfile] = []
     for reading in read_all(paths, on_bytes=progress):
-        heaps = list(heaps_of(reading.exchanges))
-        wanted = [heap for heap in heaps if heap.session.startswith(options.session or "")]
-        sessions.extend(session_profile(heap, reading.format, pricing, options) for heap in wanted)
-        files.append(_file(reading, len(heaps)))
+        found = [
+            session_profile(heap, reading.format, pricing, options) for heap in heaps_of(reading.exchanges)
+        ]
+        sessions.extend(found)
+        files.append(_file(reading, len(found)))
     return Profile(
         ctxheap=__version__,
         files=tuple(files),
@@ -44,14 +46,18 @@ def heaps_of(exchanges: Iterable[Exchange]) -> Iterator[Heap]:
     """Yield the finished heap of every session, in the order in which sessions began."""
     stitcher = Stitcher()
     builders: dict[str, HeapBuilder] = {}
-    for exchange in exchanges:
-        place = stitcher.assign(exchange)
-        builder = builders.get(place.session)
+    changed: dict[str, set[str]] = {}
+    for exchange in canonical_order(exchanges):
+        if not exchange.session:
+            place = stitcher.assign(exchange)
+            exchange = replace(exchange, session=place.session, parent=place.parent)  # noqa: PLW2901
+        builder = builders.get(exchange.session)
         if builder is None:
-            builder = builders[place.session] = HeapBuilder(
-                session=place.session, counter_for=tokens.counter_for
-            )
-        builder.add(replace(exchange, session=place.session, parent=place.parent))
+            builder = HeapBuilder(session=exchange.session, counter_for=tokens.counter_for)
+            builders[exchange.session] = builder
+        builder.add(exchange, handed_over=changed.pop(exchange.session, ()))
+        if exchange.parent is not None:
+            changed.setdefault(exchange.parent, set()).update(builder.written)
     while builders:
         yield builders.pop(next(iter(builders))).finish()
 
@@ -79,6 +85,5 @@ def _file(reading: Reading, sessions: int) -> FileReport:
     skipped = [SkippedRow(item.line, item.reason) for item in reading.source.skipped]
     if reading.problem:
         skipped.insert(0, SkippedRow(0, reading.problem))
-    return FileReport(
-        path=reading.source.name, format=reading.format, sessions=sessions, skipped=tuple(skipped)
-    )
+    path = STDIN if reading.source.files == (STDIN,) else reading.source.name
+    return FileReport(path=str(path), format=reading.format, sessions=sessions, skipped=tuple(skipped))

@@ -172,11 +172,7 @@ def _objects(heap: Heap, sums: Account, top: int, *, is_priced: bool) -> tuple[O
         return sums.objects[item.number].token_calls, -item.number
 
     chosen = nlargest(top or len(heap.objects), heap.objects, key=order)
-    retained = retained_sizes(heap, sums)
-    uses: dict[int, list[UseRow]] = {}
-    for use in heap.uses:
-        if use.grade == "used":
-            uses.setdefault(use.number, []).append(UseRow(use.call, use.rule))
+    retained = retained_sizes(heap, [item.last for item in sums.objects])
     by = {event.number: event.by for event in reversed(heap.superseded)}
     return tuple(
         ObjectRow(
@@ -194,7 +190,7 @@ def _objects(heap: Heap, sums: Account, top: int, *, is_priced: bool) -> tuple[O
             use=sums.objects[item.number].use,
             drag=sums.objects[item.number].drag,
             void=sums.objects[item.number].void,
-            uses=tuple(uses.get(item.number, ())),
+            uses=tuple(UseRow(call, rule) for call, rule in sorted(sums.uses[item.number].items())),
             superseded_by=heap.objects[by[item.number]].id if item.number in by else None,
         )
         for item in chosen

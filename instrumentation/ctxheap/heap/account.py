@@ -5,12 +5,15 @@ One pass over every object of every call. Sums over tags are sums of the objects
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ctxheap.heap.phases import Life, effective_uses, life
 from ctxheap.heap.rent import Rates, rent
 from ctxheap.heap.session import Call, Heap, HeapObject
+from ctxheap.heap.subject import results_of
+
+NEXT = "next"
 
 RatesOf = Callable[[Call], Rates | None]
 
@@ -52,12 +55,14 @@ class Account:
     """Hold a heap's sums.
 
     Attributes:
+        uses: The calls that used each object, with the rule, by its number.
         lives: The life of each object, by its number.
         objects: The sums of each object, by its number.
         series: Tokens by tag at each call; the values of call k add up to its billed input.
         unpriced: Numbers of the calls whose price is unknown.
     """
 
+    uses: list[dict[int, str]]
     lives: list[Life]
     objects: list[Totals]
     series: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
@@ -75,7 +80,8 @@ class Account:
 
 def account(heap: Heap, rates_of: RatesOf) -> Account:
     """Return the sums of a finished heap; `rates_of` gives a call's prices, None when unknown."""
-    result = Account(lives_of(heap), [Totals() for _ in heap.objects])
+    uses = uses_of(heap)
+    result = Account(uses, lives_of(heap, uses), [Totals() for _ in heap.objects])
     tags = [item.tag for item in heap.objects]
     for call in heap.calls:
         _charge(call, rates_of(call), result)
@@ -89,12 +95,29 @@ def account(heap: Heap, rates_of: RatesOf) -> Account:
     return result
 
 
-def lives_of(heap: Heap) -> list[Life]:
-    """Return the life of every object from the evidence of use and what superseded it."""
-    found: list[list[int]] = [[] for _ in heap.objects]
+def uses_of(heap: Heap) -> list[dict[int, str]]:
+    """Return the calls that used each object with the rule that says so, by the object's number.
+
+    A tool call shares its result's uses. The model's own text, and a tool call without a result, is
+    used by the call that first got it back: rule `next` (SPEC 5.4).
+    """
+    found: list[dict[int, str]] = [{} for _ in heap.objects]
     for use in heap.uses:
         if use.grade == "used":
-            found[use.number].append(use.call)
+            found[use.number][use.call] = use.rule
+    results = results_of(heap.objects)
+    effective = effective_uses(heap.objects, [list(calls) for calls in found])
+    return [
+        {
+            call: found[results.get(number, number)].get(call) or found[number].get(call, NEXT)
+            for call in calls
+        }
+        for number, calls in enumerate(effective)
+    ]
+
+
+def lives_of(heap: Heap, uses: Sequence[Mapping[int, str]]) -> list[Life]:
+    """Return the life of every object from its uses and from what superseded it."""
     sure: dict[int, int] = {}
     for event in heap.superseded:
         sure.setdefault(event.number, event.call)
@@ -102,12 +125,12 @@ def lives_of(heap: Heap) -> list[Life]:
         life(
             item.birth,
             item.last,
-            uses,
+            list(calls),
             inherent=item.inherent,
             sure=sure.get(item.number),
             revived=heap.revived.get(item.number),
         )
-        for item, uses in zip(heap.objects, effective_uses(heap.objects, found), strict=True)
+        for item, calls in zip(heap.objects, uses, strict=True)
     ]
 
 

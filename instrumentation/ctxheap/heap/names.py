@@ -6,7 +6,7 @@ from ctxheap.heap.model import Part
 from ctxheap.heap.resources import Access, accesses
 
 MAX_CHARS = 60
-_HIDDEN = "what the capture does not hold (the agent's own prompt and tools)"
+_HIDDEN = "hidden system prompt and tools"
 
 
 def name_of(part: Part, request: Part | None = None) -> str:

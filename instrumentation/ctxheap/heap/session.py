@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter as Tally
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -126,8 +126,17 @@ class HeapBuilder:
         self._outputs: frozenset[str] = frozenset()
         self._seen_calls: set[str] = set()
 
-    def add(self, exchange: Exchange) -> None:
-        """Take in the next call of the session."""
+    @property
+    def written(self) -> frozenset[str]:
+        """Return the resources that the session has changed so far, for the session that started it."""
+        return self._ledger.written
+
+    def add(self, exchange: Exchange, *, handed_over: Collection[str] = ()) -> None:
+        """Take in the next call of the session.
+
+        `handed_over` names the resources that sub-agents changed since the call before: what was read
+        of them earlier is out of date from the result of this call on that reports back.
+        """
         if exchange.call_id in self._seen_calls:
             return
         self._seen_calls.add(exchange.call_id)
@@ -147,7 +156,10 @@ class HeapBuilder:
             self._leave(self._resident[kept:], numbers[kept:], number)
         for resident in numbers[kept:]:
             heap.objects[resident].last = number
-        heap.calls.append(_call(exchange, number, numbers, born, extends, counter.exact))
+        call = _call(exchange, number, numbers=numbers, born=born)
+        call.extends, call.exact = extends, counter.exact
+        heap.calls.append(call)
+        self._outdate(handed_over, born, number)
         self._own.append(tuple(n for n in born if heap.objects[n].id[:32] in self._outputs))
         self._prompt, self._resident = exchange.prompt, numbers
         self._outputs = frozenset(part.identity.hex() for part in exchange.output)
@@ -208,9 +220,17 @@ class HeapBuilder:
     def _supersede(self, number: int, part: Part, call: int) -> None:
         answers = self._heap.objects[number].answers
         request = self._tool_calls[part.call_id][1] if answers is not None else None
-        for event in self._ledger.add(number, part, request, call=call, request_number=answers):
+        self._note(self._ledger.add(number, part, request, call=call, request_number=answers))
+
+    def _note(self, events: Iterable[Superseded]) -> None:
+        for event in events:
             self._heap.superseded.append(event)
             self._evidence.supersede(event.number)
+
+    def _outdate(self, resources: Collection[str], born: tuple[int, ...], call: int) -> None:
+        report = next((n for n in born if self._heap.objects[n].kind == "tool_result"), None)
+        if resources and report is not None:
+            self._note(self._ledger.handed_over(resources, by=report, call=call))
 
     def _leave(self, before: array[int], after: array[int], call: int) -> None:
         for number in sorted(set(before) - set(after)):
@@ -286,9 +306,7 @@ def _same(old: Part, new: Part) -> bool:
     return old is new
 
 
-def _call(
-    exchange: Exchange, number: int, numbers: array[int], born: tuple[int, ...], extends: bool, exact: bool
-) -> Call:
+def _call(exchange: Exchange, number: int, *, numbers: array[int], born: tuple[int, ...]) -> Call:
     return Call(
         number=number,
         id=exchange.call_id,
@@ -299,8 +317,8 @@ def _call(
         numbers=numbers,
         tokens=array("i"),
         born=born,
-        extends=extends,
-        exact=exact,
+        extends=True,
+        exact=True,
         implied=exchange.implied,
         incomplete=exchange.incomplete,
         compaction=exchange.compaction,
