@@ -108,6 +108,14 @@ def test_anthropic_lists_are_told_by_their_blocks(tmp_path: Path) -> None:
     assert grows(calls)
 
 
+def test_openai_messages_may_have_their_system_prompt_apart(tmp_path: Path) -> None:
+    body = {"system": "Be brief.", "messages": MESSAGES[1:]}
+
+    name, calls, _ = read_file(write_json(tmp_path / "chat.json", body))
+
+    assert (name, tags(calls[0].prompt)) == ("openai-messages", ["system_prompt", "user_turn"])
+
+
 def test_an_anthropic_system_prompt_and_tools_stand_in_front(tmp_path: Path) -> None:
     body = {
         "model": "claude-sonnet-4-5",

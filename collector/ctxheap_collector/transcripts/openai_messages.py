@@ -22,4 +22,6 @@ def read(source: Source) -> Iterator[Exchange]:
     """Yield the calls that each list must have taken."""
     for found in lists(source):
         opening = openai.tool_definitions(found.body.get("tools") or found.body.get("functions"))
+        system = {"role": "system", "content": found.body.get("system")}
+        opening += openai.message_parts(system, tools={}, where="system")
         yield from replay_list(source, found, wire=OPENAI, opening=opening)

@@ -11,6 +11,7 @@ from ctxheap.providers import anthropic, openai
 from ctxheap.providers.json_fields import Fields, fields, objects, string
 
 _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "redacted_thinking", "server_tool_use"})
+_OPENAI_ROLES = frozenset({"system", "developer", "tool", "function"})
 # As in the GenAI conventions; the first that a model's own name (behind the last slash) holds.
 _PROVIDERS = (
     ("claude", "anthropic"),
@@ -72,9 +73,19 @@ def provider_on(wire: Wire, model: str) -> str:
 
 def wire_of(request: Fields, messages: Sequence[object]) -> Wire:
     """Return the wire format of a request body or a saved list of messages."""
-    if request.get("system") or any("input_schema" in tool for tool in objects(request.get("tools"))):
+    if any(map(has_anthropic_blocks, messages)):
         return ANTHROPIC
-    return ANTHROPIC if any(map(has_anthropic_blocks, messages)) else OPENAI
+    if any(map(_is_openai_message, messages)):
+        return OPENAI
+    has_schemas = any("input_schema" in tool for tool in objects(request.get("tools")))
+    return ANTHROPIC if request.get("system") or has_schemas else OPENAI
+
+
+def _is_openai_message(message: object) -> bool:
+    body = fields(message)
+    return string(body.get("role")) in _OPENAI_ROLES or bool(
+        body.get("tool_calls") or body.get("function_call")
+    )
 
 
 def has_anthropic_blocks(message: object) -> bool:
