@@ -104,6 +104,11 @@ def test_a_call_without_a_time_gets_the_newest_prices() -> None:
     assert cost("o3", "openai", usage, None).input == pytest.approx(2.0)
 
 
+@given(st.integers(-(10**40), 10**40))
+def test_no_start_time_however_wrong_stops_a_price(started_ns: int) -> None:
+    assert rates("o3", "openai", Usage(uncached=1), started_ns).uncached in {2e-6, 10e-6}
+
+
 @pytest.mark.parametrize("started_ns", [APRIL_NS, NOVEMBER_NS], ids=["by factor", "by price list"])
 def test_batch_requests_cost_half(started_ns: int) -> None:
     usage = Usage(uncached=1_000, cache_read=10_000, cache_write_1h=1_000, output=1_000, service_tier="batch")

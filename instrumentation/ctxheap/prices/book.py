@@ -86,8 +86,7 @@ class PriceBook:
     def _quote(self, model: str, provider: str, tier: str, minute: int | None) -> _Quote | None:
         override = self._override(model, provider)
         listing = self._listing(model, provider)
-        when = None if minute is None else datetime.fromtimestamp(minute * 60, UTC)
-        found, notes = _in_tier(listing, tier, when, provider)
+        found, notes = _in_tier(listing, tier, _moment(minute), provider)
         prices: dict[PriceKey, Price] = {**found, **(override.prices if override else {})}
         if override and override.prices and not service_tier(tier).standard:
             notes = (f"service_tier:{tier}",)  # a user's prices are those of the standard tier
@@ -108,6 +107,14 @@ class PriceBook:
                 self.missing = str(error)
                 return None
         return self._listings[key]
+
+
+def _moment(minute: int | None) -> datetime | None:
+    """Return the start of a minute since the epoch, None where it lies outside the calendar."""
+    try:
+        return None if minute is None else datetime.fromtimestamp(minute * 60, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def _origin(override: Override | None, listing: Listing | None) -> tuple[str, str]:
