@@ -41,6 +41,7 @@ check: $(READY) ## Lint and type-check
 bench: $(READY) ## Run the benchmarks; each prints its peer or limit beside it
 	$(BIN)/python benchmarks/profile.py
 	$(BIN)/python benchmarks/tokens.py
+	$(BIN)/python benchmarks/install.py
 	$(BIN)/python benchmarks/evidence.py --labels ../shared/labels/use_coding.json --data ../shared/data
 	$(BIN)/python benchmarks/evidence.py --labels ../shared/labels/use_service.json --data ../shared/data
 

@@ -84,6 +84,6 @@ def parents_first(sessions: Sequence[SessionProfile]) -> Iterator[SessionProfile
 def _file(reading: Reading, sessions: int) -> FileReport:
     skipped = [SkippedRow(item.line, item.reason) for item in reading.source.skipped]
     if reading.problem:
-        skipped.insert(0, SkippedRow(0, reading.problem))
+        skipped.insert(0, SkippedRow(0, reading.problem.removeprefix(f"{reading.source.name}: ")))
     path = STDIN if reading.source.files == (STDIN,) else reading.source.name
     return FileReport(path=str(path), format=reading.format, sessions=sessions, skipped=tuple(skipped))

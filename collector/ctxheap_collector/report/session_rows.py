@@ -27,6 +27,7 @@ from ctxheap_collector.report.contract import (
 from ctxheap_collector.report.pricing import Pricing
 
 UNATTRIBUTED = "unattributed"
+STANDARD_WINDOW = 200_000
 
 
 def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options) -> SessionProfile:
@@ -120,8 +121,17 @@ def _context(heap: Heap, sums: Account, pricing: Pricing) -> Context:
         last=sizes[-1],
         peak=sizes[place],
         peak_call=place + 1,
-        window=pricing.window(heap.calls[place], sizes[place]),
+        window=_window(heap, pricing.window(heap.calls[place], sizes[place]), sizes[place]),
     )
+
+
+def _window(heap: Heap, known: int | None, peak: int) -> int | None:
+    """Return the window in force: an agent that compacts by itself shows which one it was given.
+
+    Models with a window of a million tokens are mostly run with 200,000, which no transcript says.
+    """
+    was_full = any(call.compaction and call.compaction.trigger == "auto" for call in heap.calls)
+    return STANDARD_WINDOW if known and was_full and peak <= STANDARD_WINDOW < known else known
 
 
 def _tags(heap: Heap, sums: Account, *, is_priced: bool) -> tuple[TagRow, ...]:

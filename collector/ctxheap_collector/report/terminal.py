@@ -28,7 +28,7 @@ WIDEST = 160
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
+class Sheet:
     """Hand lines that already fit to rich, which is left the colours and nothing else."""
 
     lines: Iterable[Line]
@@ -77,7 +77,7 @@ def render(profile: Profile, *, console: Console, top: int, lists_calls: bool = 
         in_colour=console.color_system is not None and not console.no_color,
         lists_calls=lists_calls,
     )
-    console.print(_Sheet(report(profile, view)), crop=False, end="")
+    console.print(Sheet(report(profile, view)), crop=False, end="")
 
 
 def report(profile: Profile, view: View) -> list[Line]:

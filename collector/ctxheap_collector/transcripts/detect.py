@@ -103,7 +103,7 @@ def detect(source: Source) -> Format:
 def _found(head: Head) -> str:
     value = head.document if head.document is not None else next(iter(head.records), None)
     if value is None:
-        return "nothing" if not head.text.strip() else f"no JSON (it starts with {head.text.lstrip()[:40]!r})"
+        return "an empty file" if not head.text.strip() else f"no JSON (it starts with {head.text.lstrip()[:40]!r})"
     shape = "one JSON value" if head.document is not None else "JSON Lines"
     if isinstance(value, list):
         items = cast("list[object]", value)

@@ -258,11 +258,14 @@ class HeapBuilder:
         tag = max((objects[number] for number in call.born), key=lambda item: item.raw).tag
         if before is None or call.compaction:
             return self._restart(call, call.usage.input, tag)
-        if before.usage is None or before.model != call.model or not call.extends:
+        if before.usage is None or not call.extends or self._counter(before) != self._counter(call):
             return None
         own = self._own[call.number - 1]
         other = tuple(number for number in call.born if number not in own)
         return Growth(call.usage.input - before.usage.input, own, other, before.usage.output, tag)
+
+    def _counter(self, call: Call) -> TokenCounter:
+        return self._counter_for(call.model, call.provider)
 
     def _restart(self, call: Call, billed: int, tag: str) -> Growth | None:
         """Return the growth from nothing of a prompt in which, but for hidden content, all is new."""
