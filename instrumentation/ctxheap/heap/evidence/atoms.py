@@ -63,9 +63,7 @@ _LONG_MONTHS = [
 # searching every text for dates would cost as much as all the rest, so these words decide first
 _CLOCK_WORDS = frozenset(("am", "pm", "a.m", "p.m", "AM", "PM", "a.m.", "p.m."))
 _DATE_WORDS = frozenset(
-    form
-    for month in (*_MONTHS, *_LONG_MONTHS)
-    for form in (month, month.title(), month.title() + ".")
+    form for month in (*_MONTHS, *_LONG_MONTHS) for form in (month, month.title(), month.title() + ".")
 )
 
 
@@ -120,10 +118,18 @@ def _classified(chunk: str) -> tuple[str, ...]:
         pieces = _CHUNK.findall(chunk)
         if pieces != [chunk]:
             return _all(map(_classified, pieces))
-    elif chunk.isalpha():
-        return _plain_word(chunk)
+    elif chunk.isalnum():
+        return _alphanumeric(chunk)
     chunk = ("/" if chunk[0] == "/" else "") + chunk.strip(_ENDS)
     return _trimmed(chunk) if 0 < len(chunk) <= LONGEST_CHUNK else ()
+
+
+def _alphanumeric(chunk: str) -> tuple[str, ...]:
+    if len(chunk) > LONGEST_CHUNK:
+        return ()
+    if chunk.isalpha():
+        return _plain_word(chunk)
+    return _with_digit(chunk) if chunk[0] in _NUMERIC else ("i" + chunk.lower(),)
 
 
 def _trimmed(chunk: str) -> tuple[str, ...]:

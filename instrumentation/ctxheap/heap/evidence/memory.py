@@ -132,7 +132,9 @@ class Memory:
 
     def holding(self, atom: str) -> list[Item]:
         """Return the live objects that hold an atom, newest first."""
-        held = self._holders.get(atom, 0)
+        held = self._holders.get(atom)
+        if held is None:
+            return []
         items = self.items
         if isinstance(held, int):
             return [items[held]] if held in items else []

@@ -14,26 +14,24 @@ from .terms import Credit, Terms
 Rule = Literal["quote", "handle", "argument", "answer", "request"]
 Grade = Literal["used", "probable"]
 
-INTERCEPT = -1.6
+INTERCEPT = -1.48
 WEIGHTS = Terms(
-    novel=1.9,
-    share=1.9,
-    facts=3.0,
-    retold=0.9,
-    echo=1.9,
-    cover=1.4,
-    turn=3.0,
-    next=2.1,
-    ignored=-0.33,
-    bulk=-0.4,
-    final=0.3,
-    distance=-0.4,
+    novel=2.18,
+    share=1.52,
+    facts=2.82,
+    breadth=0.54,
+    echo=1.29,
+    cover=1.44,
+    turn=2.89,
+    next=1.91,
+    ignored=-0.35,
+    bulk=-0.3,
 )
 USED = 0.0
 PROBABLE = -0.9
 
 NAMES: tuple[str, ...] = tuple(field.name for field in fields(Terms))
-_MENTIONS = ("novel", "share", "facts", "retold", "echo", "cover")
+_MENTIONS = ("novel", "share", "facts", "breadth", "echo", "cover")
 _FACTORS: tuple[float, ...] = tuple(getattr(WEIGHTS, name) for name in NAMES)
 
 
@@ -60,7 +58,6 @@ def rule(terms: Terms, credit: Credit) -> Rule:
         return "request"
     if answer >= mentioned and answer > 0:
         return "answer"
-    whole = sum(map(sum, (credit.first, credit.facts_again, credit.text_again, credit.echo)))
-    if credit.argued > whole / 2:
+    if 2 * credit.argued > credit.count:
         return "argument"
-    return "handle" if credit.named > whole / 2 else "quote"
+    return "handle" if 2 * credit.named > credit.count else "quote"

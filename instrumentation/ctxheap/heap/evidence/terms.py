@@ -26,7 +26,6 @@ class Output:
     said: frozenset[str]
     asked: frozenset[str]
     calls: frozenset[str]
-    is_final: bool
     atoms: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -36,30 +35,19 @@ class Output:
 
 @dataclass(slots=True)
 class Credit:
-    """Collect the weights of the atoms that an object is credited with, by how they are mentioned."""
+    """Collect what an object is credited with: weights of atoms by how they are mentioned.
+
+    `retold` counts what the text says again, `named` the atoms that are no plain words, `argued`
+    those that stand in arguments only; `count` all.
+    """
 
     first: list[float] = field(default_factory=list[float])
-    facts_again: list[float] = field(default_factory=list[float])
-    text_again: list[float] = field(default_factory=list[float])
+    facts: list[float] = field(default_factory=list[float])
     echo: list[float] = field(default_factory=list[float])
-    named: float = 0.0
-    argued: float = 0.0
-
-    def add(self, atom: str, share: float, *, when: int | None, born: int, output: Output) -> None:
-        """Credit one atom that the model last said at `when`, if ever."""
-        if when is None:
-            self.first.append(share)
-        elif when < born:
-            self.echo.append(share)
-        else:
-            if is_fact(atom):
-                self.facts_again.append(share)
-            if atom in output.said:
-                self.text_again.append(share)
-        if atom[0] not in "wz":
-            self.named += share
-        if atom not in output.said:
-            self.argued += share
+    retold: int = 0
+    count: int = 0
+    named: int = 0
+    argued: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,43 +58,57 @@ class Terms:
         novel: First mentions, discounted by the object's size.
         share: Its part of all first mentions of the output.
         facts: Values mentioned again.
-        retold: Anything mentioned again in the text.
-        echo: What the model had said before the object came and says again.
+        breadth: How many atoms it is credited with, arguments that are said again left out.
+        echo: What the model had said before the object came and says again, fading with every output.
         cover: Part of a tiny result that is named.
         turn: The latest user turn, fading with every output.
         next: A tool result that this output is the first to see (U4).
         ignored: How much that result brought, and that other results beside it were taken up.
-        bulk: Size of an object that is not new.
-        final: The output closes the turn.
-        distance: Outputs since the first that saw the object.
+        bulk: Size of the object and outputs since the first that saw it, multiplied as logarithms:
+            a large object matches by chance at every output, and one false alarm late keeps it alive.
     """
 
     novel: float = 0.0
     share: float = 0.0
     facts: float = 0.0
-    retold: float = 0.0
+    breadth: float = 0.0
     echo: float = 0.0
     cover: float = 0.0
     turn: float = 0.0
     next: float = 0.0
     ignored: float = 0.0
     bulk: float = 0.0
-    final: float = 0.0
-    distance: float = 0.0
 
 
 def credited(memory: Memory, output: Output) -> dict[int, Credit]:
     """Return who is credited with the atoms of an output, by object number."""
     found: dict[int, Credit] = {}
-    said, weights = memory.said, memory.weights
-    for atom in sorted(output.atoms):
+    for atom in output.atoms:
         held = memory.holding(atom)
         if not held or (atom in held[0].call.asked and not is_handle(atom)):
             continue
-        credit = found.setdefault(held[0].number, Credit())
-        share = weights[atom] / memory.sources(held)
-        credit.add(atom, share, when=said.get(atom), born=held[0].order, output=output)
+        credit = found.get(held[0].number)
+        if credit is None:
+            credit = found[held[0].number] = Credit()
+        _mention(credit, atom, memory, held, output)
     return found
+
+
+def _mention(credit: Credit, atom: str, memory: Memory, held: list[Item], output: Output) -> None:
+    share = memory.weights[atom] / memory.sources(held)
+    in_text = atom in output.said
+    when = memory.said.get(atom)
+    if when is None:
+        credit.first.append(share)
+    elif when < held[0].order:
+        credit.echo.append(share)
+    else:
+        credit.retold += in_text
+        if is_fact(atom):
+            credit.facts.append(share)
+    credit.count += 1
+    credit.named += atom[0] not in "wz"
+    credit.argued += not in_text
 
 
 def terms(
@@ -121,16 +123,14 @@ def terms(
     return Terms(
         novel=log1p(small * first),
         share=min(1.0, small * first) * first / total if total else 0.0,
-        facts=log1p(5 / (5 + size) * fsum(credit.facts_again)),
-        retold=log1p(small * fsum(credit.text_again)) if ages else 0.0,
-        echo=log1p(fsum(credit.echo)),
+        facts=log1p(5 / (5 + size) * fsum(credit.facts)),
+        breadth=log1p(len(credit.first) + credit.retold + len(credit.echo)),
+        echo=log1p(fsum(credit.echo)) / (1 + ages),
         cover=_cover(item, output, memory),
         turn=1 / (1 + ages) if is_latest_turn else 0.0,
         next=_next(item, output) if is_next else 0.0,
         ignored=_ignored(item, first) if is_next else 0.0,
-        bulk=log1p(size) if ages else 0.0,
-        final=float(output.is_final),
-        distance=log1p(ages / 5),
+        bulk=log1p(size) * log1p(ages),
     )
 
 

@@ -19,9 +19,6 @@ from .terms import Credit, Output, Terms, credited, terms
 KNOWN_CALLS = 2_000
 """Newest tool calls whose results may still arrive."""
 _UNREAD = ("tool_definition", "media", "hidden")
-_CLOSING = frozenset(
-    ("finish", "submit", "complete", "done", "final_result", "attempt_completion", "task_complete")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ class EvidenceTracker:
         self._own = OwnText()
         self._calls: dict[str, Call] = {}
         self._last_call: Call | str = Call()
-        self._latest_turn = 0
+        self._latest_turn: int | None = None
         self._arrived: list[int] = []
         self._spoken: dict[bytes, frozenset[str]] = {}
         self._order = 0
@@ -177,7 +174,6 @@ class EvidenceTracker:
             said=_joined(spoken[part.identity] for part in parts if part.kind != "tool_call"),
             asked=_joined(spoken[part.identity] for part in calls),
             calls=frozenset(map(_key, calls)),
-            is_final=all(part.tool.lower() in _CLOSING for part in calls),
         )
 
     def candidates(self, output: Output) -> Iterator[Candidate]:
@@ -185,13 +181,10 @@ class EvidenceTracker:
         memory = self._memory
         found = credited(memory, output)
         total = fsum([share for credit in found.values() for share in credit.first])
-        numbers = dict.fromkeys((*found, *self._arrived, self._latest_turn, *memory.tiny))
-        for number in numbers:
-            item = memory.items.get(number)
-            if item is None:
-                continue
-            credit = found.get(number) or Credit()
-            is_latest = number == self._latest_turn
+        numbers = {*found, *self._arrived, self._latest_turn, *memory.tiny}
+        for item in [memory.items[n] for n in numbers if n is not None and n in memory.items]:
+            credit = found.get(item.number) or Credit()
+            is_latest = item.number == self._latest_turn
             judged = terms(item, credit, output, total=total, is_latest_turn=is_latest, memory=memory)
             yield Candidate(item, credit, judged)
 
