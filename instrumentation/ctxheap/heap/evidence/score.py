@@ -7,6 +7,7 @@ was measured is in `docs/evidence.md`.
 from __future__ import annotations
 
 from dataclasses import fields
+from operator import mul
 from typing import Literal
 
 from .terms import Credit, Terms
@@ -31,16 +32,14 @@ USED = 0.0
 PROBABLE = -0.9
 
 NAMES: tuple[str, ...] = tuple(field.name for field in fields(Terms))
-_MENTIONS = ("novel", "share", "facts", "breadth", "echo", "cover")
-_FACTORS: tuple[float, ...] = tuple(getattr(WEIGHTS, name) for name in NAMES)
+_FACTORS = WEIGHTS.values()
+_MENTIONS = NAMES.index("turn")
+"""Terms before this one speak of something mentioned."""
 
 
 def score(terms: Terms) -> float:
     """Return the log-odds of use, shifted so that 0 is the threshold of *used*."""
-    total = INTERCEPT
-    for name, factor in zip(NAMES, _FACTORS, strict=True):
-        total += factor * getattr(terms, name)
-    return total
+    return sum(map(mul, _FACTORS, terms.values()), start=INTERCEPT)
 
 
 def grade(value: float) -> Grade | None:
@@ -52,7 +51,7 @@ def grade(value: float) -> Grade | None:
 
 def rule(terms: Terms, credit: Credit) -> Rule:
     """Return the rule of SPEC 5.1 that the strongest evidence stands for."""
-    mentioned = sum(getattr(WEIGHTS, name) * getattr(terms, name) for name in _MENTIONS)
+    mentioned = sum(map(mul, _FACTORS[:_MENTIONS], terms.values()))
     turn, answer = WEIGHTS.turn * terms.turn, WEIGHTS.next * terms.next
     if turn >= max(mentioned, answer) and turn > 0:
         return "request"

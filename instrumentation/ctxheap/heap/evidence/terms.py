@@ -79,6 +79,11 @@ class Terms:
     ignored: float = 0.0
     bulk: float = 0.0
 
+    def values(self) -> tuple[float, ...]:
+        """Return the terms in the order of their definition."""
+        mentions = (self.novel, self.share, self.facts, self.breadth, self.echo, self.cover)
+        return (*mentions, self.turn, self.next, self.ignored, self.bulk)
+
 
 def credited(memory: Memory, output: Output) -> dict[int, Credit]:
     """Return who is credited with the atoms of an output, by object number."""
