@@ -130,6 +130,11 @@ class Memory:
         for item in self.items.values():
             self._hold(item)
 
+    @property
+    def pairs(self) -> int:
+        """Return how many (atom, object) entries are kept, those of dropped objects included."""
+        return self._live_pairs + self._dead_pairs
+
     def holding(self, atom: str) -> list[Item]:
         """Return the live objects that hold an atom, newest first."""
         held = self._holders.get(atom)
