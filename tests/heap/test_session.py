@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from ctxheap.heap.account import account
 from ctxheap.heap.model import Exchange, Part, Role, Usage
+from ctxheap.heap.records import Call, Heap
 from ctxheap.heap.rent import input_bill
-from ctxheap.heap.session import Call, Heap, HeapBuilder
+from ctxheap.heap.session import HeapBuilder
 
 
 @dataclass(frozen=True, slots=True)

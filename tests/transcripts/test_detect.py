@@ -54,7 +54,7 @@ def test_unknown_format_says_what_was_looked_for_and_found(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        ("", "Found nothing"),
+        ("", "Found an empty file"),
         ("hello", "no JSON .it starts with 'hello'"),
         ("[]", "a list of 0"),
         ('[{"x": 1}]', "a list of 1, first an object with the keys x"),

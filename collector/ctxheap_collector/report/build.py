@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ctxheap import __version__, tokens
 from ctxheap.heap.model import Exchange
-from ctxheap.heap.session import Heap, HeapBuilder
+from ctxheap.heap.records import Heap
+from ctxheap.heap.session import HeapBuilder
 from ctxheap.heap.stitch import Stitcher, canonical_order
 from ctxheap_collector.report.contract import FileReport, Options, Profile, SessionProfile, SkippedRow
 from ctxheap_collector.report.pricing import Pricing

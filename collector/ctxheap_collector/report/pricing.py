@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ctxheap.heap.model import Usage
-from ctxheap.heap.session import Call
+from ctxheap.heap.records import Call
 from ctxheap.prices import OverrideError, Rates, cost_usd, load_book
 from ctxheap_collector.report.contract import PriceSource, ProfileError, UnpricedRow
 
@@ -40,21 +40,17 @@ class Pricing:
         found = self._book.window(call.model, call.provider)
         return found if found and found >= tokens else None
 
-    def unpriced(self, calls: Sequence[Call]) -> tuple[UnpricedRow, ...]:
-        """Return the billed usage that the money figures leave out, by model."""
-        rows: dict[str, list[Usage]] = {}
+    def bill(self, calls: Sequence[Call]) -> tuple[float, tuple[UnpricedRow, ...]]:
+        """Return what the calls with a price cost in USD, and the usage of the others by model."""
+        paid = 0.0
+        rest: dict[str, list[Usage]] = {}
         for call in calls:
-            if call.usage is not None and self.cost(call) is None:
-                rows.setdefault(call.model, []).append(call.usage)
-        return tuple(
-            UnpricedRow(
-                model=model,
-                calls=len(usages),
-                input=sum(usage.input for usage in usages),
-                output=sum(usage.output for usage in usages),
-            )
-            for model, usages in rows.items()
-        )
+            cost = self.cost(call)
+            if cost is not None:
+                paid += cost
+            elif call.usage is not None:
+                rest.setdefault(call.model, []).append(call.usage)
+        return paid, tuple(_unpriced(model, usages) for model, usages in rest.items())
 
     def source(self) -> PriceSource | None:
         """Return where the prices of this run are from and their newest date."""
@@ -62,3 +58,12 @@ class Pricing:
             return None
         names = dict.fromkeys(source.partition(":")[0] for source in self._sources)
         return PriceSource(", ".join(names), max(self._sources.values()))
+
+
+def _unpriced(model: str, usages: Sequence[Usage]) -> UnpricedRow:
+    return UnpricedRow(
+        model=model,
+        calls=len(usages),
+        input=sum(usage.input for usage in usages),
+        output=sum(usage.output for usage in usages),
+    )

@@ -8,8 +8,8 @@ from heapq import nlargest
 from ctxheap.heap.account import Account, Totals, account
 from ctxheap.heap.attribution import PLAUSIBLE_FACTORS
 from ctxheap.heap.model import Usage
+from ctxheap.heap.records import Call, Heap, HeapObject
 from ctxheap.heap.retained import retained_sizes
-from ctxheap.heap.session import Call, Heap, HeapObject
 from ctxheap_collector.report.contract import (
     Billed,
     CompactionRow,
@@ -35,6 +35,7 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
     sums = account(heap, pricing.rates)
     total = _total(sums)
     is_priced = not sums.unpriced
+    paid, unpriced = pricing.bill(heap.calls)
     bill = _billed([call.usage for call in heap.calls if call.usage])
     return SessionProfile(
         id=heap.session,
@@ -45,7 +46,7 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
         calls=len(heap.calls),
         estimated=any(call.estimated for call in heap.calls),
         billed=bill,
-        cost_usd=_cost(heap, pricing) if is_priced else None,
+        cost_usd=paid if is_priced and not unpriced else None,
         conservation=_conservation(heap, sums),
         context=_context(heap, sums, pricing),
         rebill_factor=total.token_calls / total.first if total.first > 0 else None,
@@ -61,7 +62,7 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
         input_usd=total.rent_usd if is_priced else None,
         dead_low_rent_usd=total.dead_low_usd if is_priced else None,
         dead_rent_usd=total.dead_usd if is_priced else None,
-        unpriced=pricing.unpriced(heap.calls),
+        unpriced=unpriced,
         quality=_quality(heap, bill, sums),
     )
 
@@ -77,10 +78,6 @@ def _model(calls: Sequence[Call]) -> str:
     """Return the model of most calls; the timeline has each call's own."""
     names = [call.model for call in calls]
     return max(dict.fromkeys(names), key=names.count, default="")
-
-
-def _cost(heap: Heap, pricing: Pricing) -> float:
-    return sum(cost for call in heap.calls if (cost := pricing.cost(call)) is not None)
 
 
 def _billed(usages: Sequence[Usage]) -> Billed:

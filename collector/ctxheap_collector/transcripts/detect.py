@@ -103,7 +103,8 @@ def detect(source: Source) -> Format:
 def _found(head: Head) -> str:
     value = head.document if head.document is not None else next(iter(head.records), None)
     if value is None:
-        return "an empty file" if not head.text.strip() else f"no JSON (it starts with {head.text.lstrip()[:40]!r})"
+        opening = head.text.lstrip()[:40]
+        return f"no JSON (it starts with {opening!r})" if opening else "an empty file"
     shape = "one JSON value" if head.document is not None else "JSON Lines"
     if isinstance(value, list):
         items = cast("list[object]", value)

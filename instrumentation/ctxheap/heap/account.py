@@ -5,12 +5,12 @@ One pass over every object of every call. Sums over tags are sums of the objects
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ctxheap.heap.phases import Life, effective_uses, life
+from ctxheap.heap.records import Call, Heap, HeapObject
 from ctxheap.heap.rent import Rates, rent
-from ctxheap.heap.session import Call, Heap, HeapObject
 from ctxheap.heap.subject import results_of
 
 NEXT = "next"
@@ -81,18 +81,86 @@ class Account:
 def account(heap: Heap, rates_of: RatesOf) -> Account:
     """Return the sums of a finished heap; `rates_of` gives a call's prices, None when unknown."""
     uses = uses_of(heap)
-    result = Account(uses, lives_of(heap, uses), [Totals() for _ in heap.objects])
+    lives = lives_of(heap, uses)
+    sums = _Sums(lives)
+    result = Account(uses, lives, [])
     tags = [item.tag for item in heap.objects]
     for call in heap.calls:
-        _charge(call, rates_of(call), result)
-        series: dict[str, int] = {}
-        for number, tokens in zip(call.numbers, call.tokens, strict=True):
-            tag = tags[number]
-            series[tag] = series.get(tag, 0) + tokens
-        result.series.append(series)
-    for totals in result.objects:
-        totals.token_calls = totals.lag + totals.use + totals.drag + totals.void
+        rates = rates_of(call)
+        if call.usage is None or rates is None:
+            result.unpriced.append(call.number)
+            rents = [0.0] * len(call.tokens)
+        else:
+            rents = rent(call.tokens, call.usage, rates)
+        sums.charge(call, rents)
+        result.series.append(_by_tag(call, tags))
+    result.objects.extend(sums.totals())
     return result
+
+
+def _by_tag(call: Call, tags: Sequence[str]) -> dict[str, int]:
+    series: dict[str, int] = {}
+    for number, tokens in zip(call.numbers, call.tokens, strict=True):
+        tag = tags[number]
+        series[tag] = series.get(tag, 0) + tokens
+    return series
+
+
+class _Sums:
+    """Add up in plain lists by object number: the inner loop runs once an object and call."""
+
+    def __init__(self, lives: Sequence[Life]) -> None:
+        count = len(lives)
+        self._lives = lives
+        never = max((item.last for item in lives), default=0) + 1
+        self._first_use = [0 if item.inherent else item.first_use or 0 for item in lives]
+        self._dead_from = [item.high or never for item in lives]
+        self._sure_from = [item.low or never for item in lives]
+        self._sure_until = [item.low_until for item in lives]
+        self._paid, self._lag, self._dead, self._dead_low = ([0] * count for _ in range(4))
+        self._rent, self._dead_usd, self._dead_low_usd = ([0.0] * count for _ in range(3))
+        self._first, self._last = [0] * count, [0] * count
+
+    def charge(self, call: Call, rents: Sequence[float]) -> None:
+        """Add one call's tokens and money to the sums of the objects in its prompt."""
+        k = call.number
+        paid, money, last = self._paid, self._rent, self._last
+        dead_from, first_use = self._dead_from, self._first_use
+        sure_from, sure_until = self._sure_from, self._sure_until
+        for number, tokens, usd in zip(call.numbers, call.tokens, rents, strict=True):
+            paid[number] += tokens
+            money[number] += usd
+            if k >= dead_from[number]:
+                self._dead[number] += tokens
+                self._dead_usd[number] += usd
+                if sure_from[number] <= k <= sure_until[number]:
+                    self._dead_low[number] += tokens
+                    self._dead_low_usd[number] += usd
+            elif k < first_use[number]:
+                self._lag[number] += tokens
+            last[number] = tokens
+        for number in call.born:
+            self._first[number] = last[number]
+
+    def totals(self) -> Iterator[Totals]:
+        """Yield the sums of each object, by number."""
+        for number, item in enumerate(self._lives):
+            paid, lag, dead = self._paid[number], self._lag[number], self._dead[number]
+            is_void = item.first_use is None and not item.inherent
+            yield Totals(
+                first=self._first[number],
+                last=self._last[number],
+                token_calls=paid,
+                lag=lag,
+                use=paid - dead - lag,
+                drag=0 if is_void else dead,
+                void=dead if is_void else 0,
+                dead_low=self._dead_low[number],
+                dead=dead,
+                rent_usd=self._rent[number],
+                dead_low_usd=self._dead_low_usd[number],
+                dead_usd=self._dead_usd[number],
+            )
 
 
 def uses_of(heap: Heap) -> list[dict[int, str]]:
@@ -132,37 +200,3 @@ def lives_of(heap: Heap, uses: Sequence[Mapping[int, str]]) -> list[Life]:
         )
         for item, calls in zip(heap.objects, uses, strict=True)
     ]
-
-
-def _charge(call: Call, rates: Rates | None, result: Account) -> None:
-    """Add one call's tokens and money to the sums of the objects in its prompt."""
-    k, lives, objects = call.number, result.lives, result.objects
-    if call.usage is None or rates is None:
-        result.unpriced.append(k)
-        rents = [0.0] * len(call.tokens)
-    else:
-        rents = rent(call.tokens, call.usage, rates)
-    for number, tokens, usd in zip(call.numbers, call.tokens, rents, strict=True):
-        item, sums = lives[number], objects[number]
-        sums.rent_usd += usd
-        sums.last = tokens
-        if k == item.birth:
-            sums.first = tokens
-        if item.inherent:
-            sums.use += tokens
-            continue
-        final = item.last_use
-        if final is None or k > final:
-            sums.dead += tokens
-            sums.dead_usd += usd
-            if item.sure is not None and item.is_surely_dead_at(k):
-                sums.dead_low += tokens
-                sums.dead_low_usd += usd
-            if final is None:
-                sums.void += tokens
-            else:
-                sums.drag += tokens
-        elif item.first_use is not None and k < item.first_use:
-            sums.lag += tokens
-        else:
-            sums.use += tokens

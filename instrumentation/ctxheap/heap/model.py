@@ -60,13 +60,11 @@ class Part:
 
 
 def identity_of(part: Part) -> bytes:
-    """Return the 128-bit truncated SHA-256 of a part, fields behind length prefixes (SPEC 1)."""
-    digest = hashlib.sha256()
-    for text in (part.role, part.kind, part.tool, part.call_id, part.text):
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "big"))
-        digest.update(data)
-    return digest.digest()[:IDENTITY_BYTES]
+    """Return the 128-bit truncated SHA-256 of a part, fields behind their lengths (SPEC 1)."""
+    fields = (part.role, part.kind, part.tool, part.call_id, part.text)
+    encoded = [field.encode("utf-8", "surrogatepass") for field in fields]
+    lengths = b"".join(len(data).to_bytes(8, "big") for data in encoded)
+    return hashlib.sha256(lengths + b"".join(encoded)).digest()[:IDENTITY_BYTES]
 
 
 @dataclass(frozen=True, slots=True)

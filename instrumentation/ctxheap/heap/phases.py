@@ -62,10 +62,11 @@ class Life:
         if self.sure is None or self.high is None:
             return None
         call = max(self.sure, self.high)
-        return call if call <= self._low_until else None
+        return call if call <= self.low_until else None
 
     @property
-    def _low_until(self) -> int:
+    def low_until(self) -> int:
+        """Return the last call of the lower dead end, where there is one."""
         return self.last if self.revived is None else min(self.last, self.revived - 1)
 
     def phase_at(self, call: int) -> Phase:
@@ -84,7 +85,7 @@ class Life:
 
     def is_surely_dead_at(self, call: int) -> bool:
         """Return whether the object was dead at a call of its life, lower end."""
-        return self.low is not None and self.low <= call <= self._low_until
+        return self.low is not None and self.low <= call <= self.low_until
 
 
 def life(

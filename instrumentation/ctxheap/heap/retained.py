@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ctxheap.heap.records import Heap
 from ctxheap.heap.retain import edges_of, retained_at_last
-from ctxheap.heap.session import Heap
 
 # Evidence that is found in an output's text or arguments, and not merely in its coming next.
 _FOUND = frozenset({"quote", "handle", "argument"})

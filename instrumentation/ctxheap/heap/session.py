@@ -12,101 +12,15 @@ from __future__ import annotations
 from array import array
 from collections import Counter as Tally
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
 
-from ctxheap.heap.attribution import attribute
-from ctxheap.heap.evidence import EvidenceTracker, Use
-from ctxheap.heap.model import Compaction, Exchange, Kind, Part, Usage
+from ctxheap.heap.counts import Batch, TokenCounter
+from ctxheap.heap.evidence import EvidenceTracker
+from ctxheap.heap.model import Exchange, Part
 from ctxheap.heap.names import name_of
+from ctxheap.heap.owners import own_every_token
+from ctxheap.heap.records import Call, Heap, HeapObject
 from ctxheap.heap.sizes import Growth, measure
 from ctxheap.heap.supersession import Ledger, Superseded
-from ctxheap.heap.tags import INHERENT
-
-_SOFT_KINDS = frozenset({"tool_definition", "media", "reasoning"})
-_FRAMING_PER_MESSAGE = 3  # OpenAI's chat format: 3 tokens a message and 3 to prime the reply (SPEC 3.3)
-
-
-class TokenCounter(Protocol):
-    """Count texts with one model's tokenizer."""
-
-    @property
-    def exact(self) -> bool:
-        """Say whether this is the model's real tokenizer."""
-        ...
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of each text."""
-        ...
-
-
-@dataclass(slots=True)
-class HeapObject:
-    """Hold one object of a session; `birth` and `last` are call numbers, 1-based."""
-
-    number: int
-    id: str
-    kind: Kind
-    tag: str
-    name: str
-    birth: int
-    last: int
-    raw: int
-    pinned: bool
-    error: bool
-    answers: int | None = None
-    """Number of the tool call that this tool result answers."""
-    known: bool = False
-    """Whether `raw` was given by the source rather than counted."""
-
-    @property
-    def inherent(self) -> bool:
-        """Return whether the object is live by its nature (SPEC 5.4)."""
-        return self.pinned or self.tag.partition(":")[0] in INHERENT
-
-
-@dataclass(slots=True)
-class Call:
-    """Hold one call without content: `numbers[i]` is billed with `tokens[i]`, in prompt order."""
-
-    number: int
-    id: str
-    model: str
-    provider: str
-    started_ns: int | None
-    usage: Usage | None
-    numbers: array[int]
-    tokens: array[int]
-    born: tuple[int, ...]
-    extends: bool
-    """Whether the whole prompt of the call before stands unchanged in front."""
-    exact: bool
-    implied: bool
-    incomplete: bool
-    compaction: Compaction | None
-    messages: int
-    factor: float = 1.0
-    """Billed input over raw counts."""
-
-    @property
-    def estimated(self) -> bool:
-        """Return whether nothing was billed, so that the tokens are raw counts."""
-        return self.usage is None
-
-
-@dataclass(slots=True)
-class Heap:
-    """Hold a session's heap: every number of SPEC follows from it without content."""
-
-    session: str
-    parent: str | None
-    agent: str
-    objects: list[HeapObject] = field(default_factory=list[HeapObject])
-    calls: list[Call] = field(default_factory=list[Call])
-    uses: list[Use] = field(default_factory=list[Use])
-    superseded: list[Superseded] = field(default_factory=list[Superseded])
-    revived: dict[int, int] = field(default_factory=dict[int, int])
-    """Objects that a later copy made surely dead, until the call at which that copy was gone."""
 
 
 class HeapBuilder:
@@ -117,6 +31,7 @@ class HeapBuilder:
         self._counter_for = counter_for
         self._evidence = EvidenceTracker()
         self._ledger = Ledger()
+        self._batch = Batch()
         self._numbers: dict[tuple[bytes, int], int] = {}
         self._occurrences: Tally[bytes] = Tally()
         self._prompt: Sequence[Part] = ()
@@ -171,8 +86,9 @@ class HeapBuilder:
         for call in heap.calls:
             for number in call.numbers:
                 heap.objects[number].last = call.number
+        self._batch.flush()
         self._measure()
-        _own_every_token(heap)
+        own_every_token(heap)
         return heap
 
     def _enter(
@@ -193,8 +109,8 @@ class HeapBuilder:
             elif objects[number].last < call - 1:
                 self._evidence.see(number, part, call)
             numbers.append(number)
-        _count([(objects[number], part) for number, part in born], counter)
         for number, part in born:
+            self._batch.add(objects[number], part, counter)
             self._evidence.see(number, part, call)
             self._supersede(number, part, call)
         return tuple(number for number, _ in born)
@@ -285,16 +201,6 @@ class HeapBuilder:
         return max(0, first.usage.input - visible) if first.usage else 0
 
 
-def _count(born: Sequence[tuple[HeapObject, Part]], counter: TokenCounter) -> None:
-    open_ = [(item, part) for item, part in born if part.tokens is None and part.kind != "hidden"]
-    texts = [part.tool + part.text if part.kind == "tool_call" else part.text for _, part in open_]
-    for (item, _), tokens in zip(open_, counter.count(texts), strict=True):
-        item.raw = tokens
-    for item, part in born:
-        if part.tokens is not None:
-            item.raw, item.known = part.tokens, True
-
-
 def _common_prefix(old: Sequence[Part], new: Sequence[Part]) -> int:
     length = min(len(old), len(new))
     if length and old[length - 1] is new[length - 1] and all(map(_same, old, new)):
@@ -337,46 +243,3 @@ def _messages(prompt: Sequence[Part]) -> int:
             messages += 1
         role = part.role
     return messages
-
-
-def _own_every_token(heap: Heap) -> None:
-    rest = _Rest(heap)
-    for call in heap.calls:
-        raw = [heap.objects[n].raw for n in call.numbers]
-        hidden = next((i for i, n in enumerate(call.numbers) if heap.objects[n].kind == "hidden"), None)
-        if call.usage is not None and hidden is not None:
-            # What was billed beyond the visible parts is what the capture cannot hold.
-            raw[hidden] = max(0, call.usage.input - sum(raw))
-        split = attribute(
-            call.usage.input if call.usage else None,
-            raw,
-            exact=call.exact,
-            soft=[heap.objects[n].kind in _SOFT_KINDS for n in call.numbers],
-            overhead=_FRAMING_PER_MESSAGE * (call.messages + 1) if call.exact else 0,
-        )
-        call.factor = split.factor
-        call.tokens = array("i", split.tokens)
-        rest.append(call, "framing", split.framing)
-        rest.append(call, "unattributed", split.unattributed)
-
-
-class _Rest:
-    """Give what no part of a prompt owns to one object a tag, last in prompt order."""
-
-    def __init__(self, heap: Heap) -> None:
-        self._heap = heap
-        self._items: dict[str, HeapObject] = {}
-
-    def append(self, call: Call, tag: str, tokens: int) -> None:
-        if not tokens:
-            return
-        item = self._items.get(tag)
-        if item is None:
-            item = self._items[tag] = HeapObject(
-                len(self._heap.objects), tag, "hidden", tag, tag, call.number, call.number, 0, False, False
-            )
-            self._heap.objects.append(item)
-            call.born = (*call.born, item.number)
-        item.last, item.raw = call.number, tokens
-        call.numbers.append(item.number)
-        call.tokens.append(tokens)
