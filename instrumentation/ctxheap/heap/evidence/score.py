@@ -15,17 +15,17 @@ from .terms import Credit, Terms
 Rule = Literal["quote", "handle", "argument", "answer", "request"]
 Grade = Literal["used", "probable"]
 
-INTERCEPT = -1.48
+INTERCEPT = -1.5
 WEIGHTS = Terms(
-    novel=2.18,
-    share=1.52,
+    novel=2.17,
+    share=1.56,
     facts=2.82,
-    breadth=0.54,
-    echo=1.29,
-    cover=1.44,
-    turn=2.89,
-    next=1.91,
-    ignored=-0.35,
+    breadth=0.64,
+    echo=1.27,
+    cover=1.43,
+    turn=2.88,
+    next=1.86,
+    ignored=-0.32,
     bulk=-0.3,
 )
 USED = 0.0

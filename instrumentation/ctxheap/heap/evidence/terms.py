@@ -58,7 +58,8 @@ class Terms:
         novel: First mentions, discounted by the object's size.
         share: Its part of all first mentions of the output.
         facts: Values mentioned again.
-        breadth: How many atoms it is credited with, arguments that are said again left out.
+        breadth: How many atoms it is credited with, values repeated in arguments left out; discounted
+            by size as well.
         echo: What the model had said before the object came and says again, fading with every output.
         cover: Part of a tiny result that is named.
         turn: The latest user turn, fading with every output.
@@ -129,7 +130,7 @@ def terms(
         novel=log1p(small * first),
         share=min(1.0, small * first) * first / total if total else 0.0,
         facts=log1p(5 / (5 + size) * fsum(credit.facts)),
-        breadth=log1p(len(credit.first) + credit.retold + len(credit.echo)),
+        breadth=log1p(small * (len(credit.first) + credit.retold + len(credit.echo))),
         echo=log1p(fsum(credit.echo)) / (1 + ages),
         cover=_cover(item, output, memory),
         turn=1 / (1 + ages) if is_latest_turn else 0.0,
