@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GENERATOR = ROOT.parent / "shared" / "eval" / "gen_transcript.py"
 START = 1795910400  # the epoch of the first line, part of what names CC20
 LOADS = "import json,sys\nfor line in open(sys.argv[1], encoding='utf-8'):\n    json.loads(line)\n"
+CALLS = 1652
 RATIO_LIMIT, MEMORY_LIMIT_MB = 25.0, 250.0
 
 
@@ -77,7 +78,9 @@ def compare(path: Path, runs: int) -> dict[str, float]:
     plain_command = [sys.executable, "-c", LOADS, str(path)]
     ours_command = profile_command(path)
     timed(plain_command)
-    timed(ours_command)
+    output = subprocess.run(ours_command, check=True, capture_output=True).stdout
+    if [item["calls"] for item in json.loads(output)["sessions"]] != [CALLS]:
+        raise SystemExit(f"the profile does not hold the {CALLS} calls of CC20")
     pairs = [(timed(plain_command), timed(ours_command)) for _ in range(runs)]
     plain = median(pair[0].wall_seconds for pair in pairs)
     ours = median(pair[1].wall_seconds for pair in pairs)
@@ -98,7 +101,8 @@ def growth(folder: Path) -> dict[str, float]:
 
 def profile_command(path: Path) -> list[str]:
     """Return the command that profiles a file with full liveness, all objects listed."""
-    return [sys.executable, "-m", "ctxheap_collector.cli.main", "profile", "--json", "--top", "0", str(path)]
+    ctxheap = str(Path(sys.executable).with_name("ctxheap"))
+    return [ctxheap, "profile", "--json", "--top", "0", str(path)]
 
 
 def timed(command: Sequence[str]) -> Run:
