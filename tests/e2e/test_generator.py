@@ -120,14 +120,15 @@ def billed_results(path: Path) -> dict[str, float]:
     tokens: dict[str, float] = {}
     pending: list[tuple[str, float]] = []
     for line in lines:
-        blocks = line.get("message", {}).get("content", [])
+        content = line.get("message", {}).get("content", [])
+        blocks: list[dict[str, Any]] = content if isinstance(content, list) else []
         if line.get("subtype") == "compact_boundary":
             pending = []
         elif line["type"] == "assistant" and pending:
             for name, count in pending:
                 tokens[name] = tokens.get(name, 0) + count
             pending = []
-        for block in blocks if isinstance(blocks, list) else []:
+        for block in blocks:
             if block["type"] == "tool_use":
                 names[block["id"]] = block["name"]
             if block["type"] == "tool_result":
