@@ -44,6 +44,7 @@ class Item:
         is_blank: Whether it holds no letter and no digit.
         chars: Length of its plain text.
         atoms: What it holds.
+        leaves: What the short values of a structured result hold: names, states, classes.
         fresh: Number of atoms that nothing had held or said before it.
         call: The call that it answers.
         group: Results that arrived together with it, itself included.
@@ -57,6 +58,7 @@ class Item:
     chars: int
     atoms: frozenset[str]
     call: Call
+    leaves: frozenset[str] = frozenset()
     fresh: int = 0
     group: int = 1
 

@@ -14,6 +14,10 @@ _NUMBERED = re.compile(r"^[ \t]*\d+(?:\u2192|\||:|\t|  )", re.M)
 # the comma stands first so that the search for it runs at the speed of memchr
 _THOUSANDS = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
 _FENCED = re.compile(r"```[\w+\-]*\n(.*?)```", re.S)
+_KEY = re.compile(r'"[A-Za-z_ ]+"\s*:')
+_LEAF = re.compile(r'[:\[,]\s*"([^"\n]{1,40})"')
+RECORD_CHARS = 8_000
+"""Length up to which a structured result is read as a record whose short values count for more."""
 _MAX_DEPTH = 40
 
 
@@ -59,6 +63,24 @@ def _collect(value: object, found: list[str], depth: int) -> None:
             _collect(item, found, depth + 1)
     else:
         found.append(value if isinstance(value, str) else json.dumps(value))
+
+
+def is_structured(text: str) -> bool:
+    """Say whether a text looks like JSON, whole or cut off."""
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def without_keys(text: str) -> str:
+    """Return structured text without its field names; keys that hold a digit are data and stay."""
+    return _KEY.sub(" ", text)
+
+
+def short_values(text: str) -> str:
+    """Return the values of a record that have at most three words, one a line."""
+    if len(text) > RECORD_CHARS:
+        return ""
+    found = cast("list[str]", _LEAF.findall(text))
+    return "\n".join(value for value in found if value.count(" ") < 3)
 
 
 def command(text: str) -> str:

@@ -17,6 +17,9 @@ from math import fsum, log1p
 from .memory import Item, Memory
 from .weights import is_fact, is_handle
 
+LEAF_WEIGHT = 1.5
+"""How much more a word says that is a value of a record: a name, a state, a class."""
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -102,6 +105,8 @@ def credited(memory: Memory, output: Output) -> dict[int, Credit]:
 
 def _mention(credit: Credit, atom: str, memory: Memory, held: list[Item], output: Output) -> None:
     share = memory.weights[atom] / memory.sources(held)
+    if atom in held[0].leaves:
+        share *= LEAF_WEIGHT
     in_text = atom in output.said
     when = memory.said.get(atom)
     if when is None:

@@ -12,9 +12,10 @@ from ctxheap.heap.model import Part
 from .atoms import Reader
 from .memory import Call, Item, Memory
 from .own import OwnText
-from .plain import command, plain, values
+from .plain import command, is_structured, plain, short_values, values, without_keys
 from .score import Grade, Rule, grade, rule, score
 from .terms import Credit, Output, Terms, credited, terms
+from .weights import is_handle
 
 KNOWN_CALLS = 2_000
 """Newest tool calls whose results may still arrive."""
@@ -111,6 +112,9 @@ class EvidenceTracker:
     def _see_other(self, number: int, part: Part) -> None:
         text = plain(part.text)
         is_result = part.kind == "tool_result"
+        is_record = is_result and is_structured(text)
+        leaves = self._reader.atoms(short_values(text)) if is_record else frozenset[str]()
+        text = without_keys(text) if is_record else text
         item = Item(
             number=number,
             turn=self._turn,
@@ -120,6 +124,7 @@ class EvidenceTracker:
             chars=len(text),
             atoms=self._reader.atoms(text),
             call=self._call_of(part) if is_result else Call(),
+            leaves=frozenset(atom for atom in leaves if not is_handle(atom)),
         )
         self._memory.add(item)
         if is_result:
