@@ -25,6 +25,9 @@ MEMO_CHUNKS = 40_000
 DATED_CHARS = 8_000
 """Length up to which a text is searched for dates and times written in words."""
 LONGEST_CHUNK = 300
+LONG_CHARS = 1_000
+LONG_TEXTS = 64
+"""Long texts whose atoms are remembered, the least recently met going first."""
 
 _ENDS = ".:-+/@~%"
 _NUMERIC = "0123456789$v"
@@ -72,9 +75,22 @@ class Reader:
 
     def __init__(self) -> None:
         self._memo = _Chunks()
+        self._texts: dict[str, frozenset[str]] = {}
 
     def atoms(self, text: str) -> frozenset[str]:
         """Return the atoms of a plain text."""
+        if len(text) < LONG_CHARS:
+            return self._atoms(text)
+        # agents read the same files again and again
+        found = self._texts.pop(text, None)
+        if found is None:
+            found = self._atoms(text)
+        self._texts[text] = found
+        if len(self._texts) > LONG_TEXTS:
+            del self._texts[next(iter(self._texts))]
+        return found
+
+    def _atoms(self, text: str) -> frozenset[str]:
         chunks = set(text.translate(_CUTS).split())
         found = frozenset(chain.from_iterable(map(self._memo.__getitem__, chunks)))
         if chunks.isdisjoint(_DATE_WORDS) and chunks.isdisjoint(_CLOCK_WORDS):

@@ -15,17 +15,17 @@ from .terms import Credit, Terms
 Rule = Literal["quote", "handle", "argument", "answer", "request"]
 Grade = Literal["used", "probable"]
 
-INTERCEPT = -1.5
+INTERCEPT = -1.52
 WEIGHTS = Terms(
-    novel=2.17,
-    share=1.56,
-    facts=2.82,
-    breadth=0.64,
-    echo=1.27,
-    cover=1.43,
-    turn=2.88,
-    next=1.86,
-    ignored=-0.32,
+    novel=2.23,
+    share=1.4,
+    facts=2.75,
+    breadth=0.6,
+    echo=1.25,
+    cover=1.38,
+    turn=2.76,
+    next=1.78,
+    ignored=-0.3,
     bulk=-0.3,
 )
 USED = 0.0
