@@ -120,8 +120,8 @@ def billed_results(path: Path) -> dict[str, float]:
     tokens: dict[str, float] = {}
     pending: list[tuple[str, float]] = []
     for line in lines:
-        content = line.get("message", {}).get("content", [])
-        blocks: list[dict[str, Any]] = content if isinstance(content, list) else []
+        content: list[dict[str, Any]] | str = line.get("message", {}).get("content", [])
+        blocks = [] if isinstance(content, str) else content
         if line.get("subtype") == "compact_boundary":
             pending = []
         elif line["type"] == "assistant" and pending:
