@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -114,10 +116,24 @@ def make(request: Request, world: World) -> Profile:
     if "-" in request.paths and world.is_interactive():
         world.tell("reading standard input, up to Ctrl-D")
     try:
-        with reading(request.paths, world) as progress:
+        with reading(request.paths, world) as progress, _rare_collections():
             return world.profiler(request.paths, options=_options(request), progress=progress)
     except ProfileError as error:
         raise CommandError(str(error)) from error
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let the cycle collector run seldom: a profile makes millions of records and hardly a cycle.
+
+    Left alone it walks them again and again, which takes an eighth of the time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(1_000_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _options(request: Request) -> Options:
