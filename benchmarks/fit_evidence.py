@@ -205,7 +205,7 @@ def fit(pairs: Sequence[Pair], without: Sequence[str] = ()) -> Model:
     factors = [0.0] * len(NAMES)
     for k, weight in zip(free, weights, strict=True):
         factors[k] = weight
-    factors[FIXED] = WEIGHTS.values()[FIXED]
+    factors[FIXED] = 0.0 if NAMES[FIXED] in without else WEIGHTS.values()[FIXED]
     return Model(intercept, tuple(factors))
 
 

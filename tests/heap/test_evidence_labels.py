@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,9 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import evidence  # noqa: E402
 import fit_evidence  # noqa: E402
+from ctxheap.heap.evidence import EvidenceTracker  # noqa: E402
 from label_sessions import LOADERS, Track, Turn  # noqa: E402
+from label_sessions.judged import Judged, judge  # noqa: E402
 from label_sessions.yaml_subset import read_yaml  # noqa: E402
 
 
@@ -280,3 +283,35 @@ def test_every_label_of_the_shared_files_finds_its_object_and_output(name: str) 
     assert (report["missing"], report["skipped"]) == (0, {})
     assert isinstance(report["precision"], float)
     assert report["precision"] > 0.85
+
+
+@pytest.mark.shared
+def test_planted_values_live_to_the_end_and_planted_waste_dies_at_once(tmp_path: Path) -> None:
+    generator, out = SHARED / "eval" / "gen_transcript.py", tmp_path / "planted.jsonl"
+    if not generator.is_file():
+        pytest.skip(f"{generator} is not there")
+    subprocess.run([sys.executable, generator, "--steps", "60", "-o", out], check=True)
+
+    (track,) = claude(*out.read_text().splitlines())
+    judged = judge(track, EvidenceTracker())
+
+    results = [
+        (call - 1, placed)
+        for call, turn in enumerate(track, start=1)
+        for placed in turn.seen
+        if placed.part.kind == "tool_result"
+    ]
+    used = {
+        step: [call for call in range(1, 61) if _is_used(judged, placed.key, call)]
+        for step, placed in results
+    }
+    wasted = [step for step, placed in results if "orders" in placed.part.tool and step % 3 == 0]
+    assert used[2][-1] == 60
+    assert [step for step in wasted if max(used[step], default=0) > step + 1] == []
+    assert len(wasted) == 4
+
+
+def _is_used(judged: Judged, key: str, call: int) -> bool:
+    span = judged.span(key)
+    use = judged.use(span, call) if span else None
+    return use is not None and use.grade == "used"
