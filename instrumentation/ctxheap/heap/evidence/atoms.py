@@ -136,6 +136,8 @@ def _classified(chunk: str) -> tuple[str, ...]:
             return _all(map(_classified, pieces))
     elif chunk.isalnum():
         return _alphanumeric(chunk)
+    elif chunk[0].isdigit() and chunk.replace(".", "", 1).isdigit():
+        return ("n" + _canonical(chunk),)
     chunk = ("/" if chunk[0] == "/" else "") + chunk.strip(_ENDS)
     return _trimmed(chunk) if 0 < len(chunk) <= LONGEST_CHUNK else ()
 
@@ -145,6 +147,8 @@ def _alphanumeric(chunk: str) -> tuple[str, ...]:
         return ()
     if chunk.isalpha():
         return _plain_word(chunk)
+    if chunk.isdigit():
+        return ("n" + _canonical(chunk),)
     return _with_digit(chunk) if chunk[0] in _NUMERIC else ("i" + chunk.lower(),)
 
 
