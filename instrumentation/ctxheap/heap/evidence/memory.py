@@ -147,6 +147,10 @@ class Memory:
             return [items[held]] if held in items else []
         return [items[number] for number in reversed(held) if number in items]
 
+    def is_held(self, atom: str) -> bool:
+        """Say whether any live object holds an atom, so many that it says nothing included."""
+        return atom in self._common or bool(self.holding(atom))
+
     def sources(self, held: list[Item]) -> int:
         """Return from how many different calls the newest of these objects are."""
         if len(held) == 1:

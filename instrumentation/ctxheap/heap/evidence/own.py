@@ -25,7 +25,7 @@ class OwnText:
         """Take in an own text; it introduces the names that nothing in the context held."""
         self._new.append(number)
         names = [atom for atom in sorted(atoms) if memory.weights[atom] > 1.0]
-        mine = [a for a in names if a not in self._introduced and not memory.holding(a)]
+        mine = [a for a in names if a not in self._introduced and not memory.is_held(a)]
         self._introduced.update(dict.fromkeys(mine, number))
         self._by_number[number] = mine
 
@@ -44,7 +44,7 @@ class OwnText:
         shares: dict[int, list[float]] = {}
         for atom in sorted(atoms & self._introduced.keys()):
             number = self._introduced[atom]
-            if number not in new and not memory.holding(atom):
+            if number not in new and not memory.is_held(atom):
                 shares.setdefault(number, []).append(memory.weights[atom])
         for number, weights in shares.items():
             total = fsum(weights)

@@ -96,7 +96,8 @@ class EvidenceTracker:
     def _see_history(self) -> None:
         # a prompt that opens with a history: its model texts are the outputs of old turns
         self._arrived = []
-        self._turn += not self._in_own
+        if not self._in_own:
+            self._turn += 1
         self._in_own = True
 
     def _note_call(self, part: Part, atoms: frozenset[str]) -> None:
@@ -128,7 +129,7 @@ class EvidenceTracker:
         )
         self._memory.add(item)
         if is_result:
-            self._arrive(number)
+            self._arrived.append(number)
         elif part.tag.partition(":")[0] == "user_turn":
             self._latest_turn = number
 
@@ -140,12 +141,6 @@ class EvidenceTracker:
             action = command(plain(self._last_call))
             self._last_call = Call(key=action, asked=self._reader.atoms(action))
         return self._last_call
-
-    def _arrive(self, number: int) -> None:
-        self._arrived.append(number)
-        together = [self._memory.items[n] for n in self._arrived if n in self._memory.items]
-        for item in together:
-            item.group = len(together)
 
     def supersede(self, number: int) -> None:
         """Accept that an object was superseded; nothing to do.
@@ -186,6 +181,9 @@ class EvidenceTracker:
         memory = self._memory
         found = credited(memory, output)
         total = fsum([share for credit in found.values() for share in credit.first])
+        arrived = [memory.items[number] for number in self._arrived if number in memory.items]
+        for item in arrived:
+            item.group = len(arrived)
         numbers = {*found, *self._arrived, self._latest_turn, *memory.tiny}
         for item in [memory.items[n] for n in numbers if n is not None and n in memory.items]:
             credit = found.get(item.number) or Credit()
