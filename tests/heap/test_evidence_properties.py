@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 
 from hypothesis import given, settings
@@ -198,3 +199,33 @@ def test_what_a_dozen_calls_hold_says_nothing_about_any_of_them() -> None:
 
     assert memory.holding("wcommon") == []
     assert [item.number for item in memory.holding("w7")] == [7]
+
+
+def _seconds(calls: int) -> float:
+    turns = [
+        Turn(
+            (part("tool", "tool_result", " ".join(f"value{call}x{k} shared{k}" for k in range(60))),),
+            (part("assistant", "text", f"see value{call}x3 and shared{call % 60}"),),
+        )
+        for call in range(calls)
+    ]
+    started = time.process_time()
+    run(turns)
+    return time.process_time() - started
+
+
+def test_twice_the_session_costs_about_twice_the_time() -> None:
+    once = min(_seconds(300) for _ in range(3))
+    twice = min(_seconds(600) for _ in range(3))
+
+    # a quadratic cost would be four times as much
+    assert twice < 3 * once
+
+
+def test_many_results_in_one_prompt_cost_no_more_each() -> None:
+    results = tuple(part("tool", "tool_result", f"row {k}") for k in range(20_000))
+    started = time.process_time()
+
+    run([Turn(results, (part("assistant", "text", "done"),))])
+
+    assert time.process_time() - started < 20
