@@ -300,7 +300,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--labels", type=Path, nargs="+", required=True)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--threshold", type=float, default=0.4, help="log-odds from which an object is used")
+    parser.add_argument("--threshold", type=float, default=0.35, help="log-odds from which an object is used")
     parser.add_argument("--without", nargs="*", default=[], help="terms to leave out")
     parser.add_argument("--ablate", action="store_true", help="leave out each term in turn")
     parser.add_argument("--aside", action="store_true", help="measure the fit on the sessions set aside")

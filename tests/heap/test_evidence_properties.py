@@ -172,7 +172,7 @@ def test_the_order_of_hashes_changes_nothing() -> None:
     outputs = {_printed(seed) for seed in ("0", "1", "12345")}
 
     assert len(outputs) == 1
-    assert "quote" in outputs.pop()
+    assert "handle" in outputs.pop()
 
 
 def _item(number: int, atoms: frozenset[str]) -> Item:

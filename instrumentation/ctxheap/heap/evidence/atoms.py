@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from .words import STOP_WORDS, stem
+from .words import COMMONPLACE, STOP_WORDS, stem
 
 _CHUNK = re.compile(r"[\w$#@./~][\w.$#@/:+~%\-]*")
 # cutting at these takes half the time of searching for chunks with the expression above
@@ -273,4 +273,7 @@ def _words(chunk: str) -> tuple[str, ...]:
 
 
 def _word(lower: str) -> tuple[str, ...]:
-    return ("w" + stem(lower),) if len(lower) > 1 and lower not in STOP_WORDS else ()
+    if len(lower) < 2 or lower in STOP_WORDS:
+        return ()
+    found = stem(lower)
+    return () if found in COMMONPLACE else ("w" + found,)

@@ -15,17 +15,17 @@ from .terms import Credit, Terms
 Rule = Literal["quote", "handle", "argument", "answer", "request"]
 Grade = Literal["used", "probable"]
 
-INTERCEPT = -1.52
+INTERCEPT = -1.53
 WEIGHTS = Terms(
-    novel=2.23,
-    share=1.4,
-    facts=2.75,
-    breadth=0.6,
-    echo=1.25,
-    cover=1.38,
-    turn=2.76,
-    next=1.78,
-    ignored=-0.3,
+    novel=2.11,
+    share=1.36,
+    facts=2.72,
+    breadth=0.82,
+    echo=1.11,
+    cover=1.53,
+    turn=2.83,
+    next=1.81,
+    ignored=-0.27,
     bulk=-0.3,
 )
 USED = 0.0

@@ -98,3 +98,5 @@ def _rows() -> Iterator[tuple[str, float]]:
 
 COMMON: dict[str, float] = dict(_rows())
 """Kept share of the weight of a common word, by stem."""
+COMMONPLACE = frozenset(word for word, share in COMMON.items() if share <= 0.3)
+"""Words so common that they are left out like stop words."""
