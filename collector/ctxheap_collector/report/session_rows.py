@@ -182,25 +182,38 @@ def _objects(heap: Heap, sums: Account, top: int, *, is_priced: bool) -> tuple[O
     retained = retained_sizes(heap, [item.last for item in sums.objects])
     by = {event.number: event.by for event in reversed(heap.superseded)}
     return tuple(
-        ObjectRow(
-            id=item.id,
-            tag=item.tag,
-            name=f"{item.name} @call {item.birth}",
-            birth=item.birth,
-            last=item.last,
-            tokens=sums.objects[item.number].last,
+        _object(
+            item,
+            sums,
             retained=retained[item.number],
-            token_calls=sums.objects[item.number].token_calls,
-            rent_usd=sums.objects[item.number].rent_usd if is_priced else None,
-            phase=sums.lives[item.number].phase_at(item.last),
-            lag=sums.objects[item.number].lag,
-            use=sums.objects[item.number].use,
-            drag=sums.objects[item.number].drag,
-            void=sums.objects[item.number].void,
-            uses=tuple(UseRow(call, rule) for call, rule in sorted(sums.uses[item.number].items())),
+            is_priced=is_priced,
             superseded_by=heap.objects[by[item.number]].id if item.number in by else None,
         )
         for item in chosen
+    )
+
+
+def _object(
+    item: HeapObject, sums: Account, *, retained: int, is_priced: bool, superseded_by: str | None
+) -> ObjectRow:
+    own, uses = sums.objects[item.number], sums.uses[item.number]
+    return ObjectRow(
+        id=item.id,
+        tag=item.tag,
+        name=f"{item.name} @call {item.birth}",
+        birth=item.birth,
+        last=item.last,
+        tokens=own.last,
+        retained=retained,
+        token_calls=own.token_calls,
+        rent_usd=own.rent_usd if is_priced else None,
+        phase=sums.lives[item.number].phase_at(item.last),
+        lag=own.lag,
+        use=own.use,
+        drag=own.drag,
+        void=own.void,
+        uses=tuple([UseRow(call, rule) for call, rule in sorted(uses.items())]),
+        superseded_by=superseded_by,
     )
 
 

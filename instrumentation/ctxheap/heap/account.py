@@ -125,19 +125,19 @@ class _Sums:
         """Add one call's tokens and money to the sums of the objects in its prompt."""
         k = call.number
         paid, money, last = self._paid, self._rent, self._last
-        dead_from, first_use = self._dead_from, self._first_use
-        sure_from, sure_until = self._sure_from, self._sure_until
+        lag, dead, dead_usd = self._lag, self._dead, self._dead_usd
+        dead_from, first_use, sure_from = self._dead_from, self._first_use, self._sure_from
         for number, tokens, usd in zip(call.numbers, call.tokens, rents, strict=True):
             paid[number] += tokens
             money[number] += usd
             if k >= dead_from[number]:
-                self._dead[number] += tokens
-                self._dead_usd[number] += usd
-                if sure_from[number] <= k <= sure_until[number]:
+                dead[number] += tokens
+                dead_usd[number] += usd
+                if sure_from[number] <= k <= self._sure_until[number]:
                     self._dead_low[number] += tokens
                     self._dead_low_usd[number] += usd
             elif k < first_use[number]:
-                self._lag[number] += tokens
+                lag[number] += tokens
             last[number] = tokens
         for number in call.born:
             self._first[number] = last[number]

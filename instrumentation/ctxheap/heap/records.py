@@ -56,6 +56,7 @@ class Call:
     incomplete: bool
     compaction: Compaction | None
     messages: int
+    """Messages that the prompt is wrapped in; counted where the tokenizer is exact, else 0."""
     factor: float = 1.0
     """Billed input over raw counts."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter as Tally
 from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import is_
 
 from ctxheap.heap.counts import Batch, TokenCounter
 from ctxheap.heap.evidence import EvidenceTracker
@@ -73,6 +74,7 @@ class HeapBuilder:
             heap.objects[resident].last = number
         call = _call(exchange, number, numbers=numbers, born=born)
         call.extends, call.exact = extends, counter.exact
+        call.messages = _messages(exchange.prompt) if counter.exact else 0
         heap.calls.append(call)
         self._outdate(handed_over, born, number)
         self._own.append(tuple(n for n in born if heap.objects[n].id[:32] in self._outputs))
@@ -203,16 +205,12 @@ class HeapBuilder:
 
 def _common_prefix(old: Sequence[Part], new: Sequence[Part]) -> int:
     length = min(len(old), len(new))
-    if length and old[length - 1] is new[length - 1] and all(map(_same, old, new)):
+    if length and old[length - 1] is new[length - 1] and all(map(is_, old, new)):
         return length
     for i in range(length):
         if old[i] is not new[i] and old[i].identity != new[i].identity:
             return i
     return length
-
-
-def _same(old: Part, new: Part) -> bool:
-    return old is new
 
 
 def _call(exchange: Exchange, number: int, *, numbers: array[int], born: tuple[int, ...]) -> Call:
@@ -231,7 +229,7 @@ def _call(exchange: Exchange, number: int, *, numbers: array[int], born: tuple[i
         implied=exchange.implied,
         incomplete=exchange.incomplete,
         compaction=exchange.compaction,
-        messages=_messages(exchange.prompt),
+        messages=0,
     )
 
 
