@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Turn the wire formats of model providers into parts and usage."""
