@@ -33,9 +33,20 @@ class Profiler(Protocol):
 def _installed_profiler(
     paths: Sequence[str], *, options: Options, progress: Progress | None = None
 ) -> Profile:
-    from ctxheap_collector.report.build import profile_paths  # noqa: PLC0415 -- heavy
+    from ctxheap.tokens import offload  # noqa: PLC0415 -- keeps --help quick
 
-    return profile_paths(paths, options=options, progress=progress)
+    # First of all: the other process builds its tokenizer while this one still imports.
+    with offload.start(_input_bytes(paths)) as counting:
+        from ctxheap_collector.report.build import profile_paths  # noqa: PLC0415 -- heavy
+
+        return profile_paths(paths, options=options, progress=progress, counter_for=counting.counter_for)
+
+
+def _input_bytes(paths: Sequence[str]) -> int:
+    """Return how much there is to read, a lot where nobody knows."""
+    from ctxheap_collector.cli.progress import LEAST_BYTES, input_bytes  # noqa: PLC0415 -- it imports this one
+
+    return max(input_bytes(paths), LEAST_BYTES if "-" in paths else 0)
 
 
 def _home() -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ctxheap import __version__, tokens
+from ctxheap.heap.counts import TokenCounter
 from ctxheap.heap.model import Exchange
 from ctxheap.heap.records import Heap
 from ctxheap.heap.session import HeapBuilder
@@ -17,21 +18,28 @@ from ctxheap_collector.transcripts.detect import Reading, read_all
 from ctxheap_collector.transcripts.source import STDIN
 
 Progress = Callable[[int], None]
+CounterFor = Callable[[str, str], TokenCounter]
 
 
-def profile_paths(paths: Sequence[str], *, options: Options, progress: Progress | None = None) -> Profile:
-    """Return the profile of every transcript behind `paths`.
+def profile_paths(
+    paths: Sequence[str],
+    *,
+    options: Options,
+    progress: Progress | None = None,
+    counter_for: CounterFor = tokens.counter_for,
+) -> Profile:
+    """Return the profile of every transcript behind `paths`, counted by what `counter_for` returns.
 
     `progress` is called with the bytes read since it was called last. A file that cannot be read is
     listed with the reason and stops nothing. Raises `ProfileError` when the price file cannot be used.
     """
-    tokens.preload()
     pricing = Pricing(options.prices)
     files: list[FileReport] = []
     sessions: list[SessionProfile] = []
     for reading in read_all(paths, on_bytes=progress):
         found = [
-            session_profile(heap, reading.format, pricing, options) for heap in heaps_of(reading.exchanges)
+            session_profile(heap, reading.format, pricing, options)
+            for heap in heaps_of(reading.exchanges, counter_for=counter_for)
         ]
         sessions.extend(found)
         files.append(_file(reading, len(found)))
@@ -43,7 +51,9 @@ def profile_paths(paths: Sequence[str], *, options: Options, progress: Progress 
     )
 
 
-def heaps_of(exchanges: Iterable[Exchange]) -> Iterator[Heap]:
+def heaps_of(
+    exchanges: Iterable[Exchange], *, counter_for: CounterFor = tokens.counter_for
+) -> Iterator[Heap]:
     """Yield the finished heap of every session, in the order in which sessions began."""
     stitcher = Stitcher()
     builders: dict[str, HeapBuilder] = {}
@@ -54,7 +64,7 @@ def heaps_of(exchanges: Iterable[Exchange]) -> Iterator[Heap]:
             exchange = replace(exchange, session=place.session, parent=place.parent)  # noqa: PLW2901
         builder = builders.get(exchange.session)
         if builder is None:
-            builder = HeapBuilder(session=exchange.session, counter_for=tokens.counter_for)
+            builder = HeapBuilder(session=exchange.session, counter_for=counter_for)
             builders[exchange.session] = builder
         builder.add(exchange, handed_over=changed.pop(exchange.session, ()))
         if exchange.parent is not None:

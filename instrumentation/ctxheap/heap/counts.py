@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 from ctxheap.heap.model import Part
 from ctxheap.heap.records import HeapObject
@@ -24,13 +24,28 @@ class TokenCounter(Protocol):
         ...
 
 
+@runtime_checkable
+class PatientCounter(Protocol):
+    """Count somewhere else, while the caller goes on."""
+
+    def submit(self, texts: Sequence[str]) -> Callable[[], list[int]]:
+        """Take texts in and return what gives the tokens of each, waiting if it has to."""
+        ...
+
+
 class Batch:
-    """Hold objects whose tokens are still to be counted; `raw` is filled in when the batch is full."""
+    """Hold objects whose tokens are still to be counted; `raw` is filled in by `flush`.
+
+    Texts go to their counter a million characters at a time and are not kept here after that.
+    """
 
     def __init__(self) -> None:
         self._counter: TokenCounter | None = None
-        self._waiting: list[tuple[HeapObject, str]] = []
+        self._answers: list[Callable[[], list[int]]] = []
+        self._waiting: list[tuple[HeapObject, int]] = []
+        self._fresh: list[str] = []
         self._chars = 0
+        self._texts = 0
         # A text is known by hash and length: it need not be kept to be recognised.
         self._known: dict[tuple[int, int], int] = {}
 
@@ -40,26 +55,41 @@ class Batch:
             item.raw, item.known = part.tokens, True
         elif part.kind != "hidden":
             if counter != self._counter:
-                self.flush()
+                self._send()
                 self._counter, self._known = counter, {}
             text = part.tool + part.text if part.kind == "tool_call" else part.text
-            self._waiting.append((item, text))
-            self._chars += len(text)
+            self._waiting.append((item, self._place(text)))
             if self._chars > BATCH_CHARS:
-                self.flush()
+                self._send()
 
     def flush(self) -> None:
-        """Count all that waits."""
-        if self._counter is None:
+        """Count all that waits, and wait for what is counted somewhere else."""
+        self._send()
+        counted = [tokens for answer in self._answers for tokens in answer()]
+        for item, place in self._waiting:
+            item.raw = counted[place]
+        self._answers, self._waiting, self._texts, self._known = [], [], 0, {}
+
+    def _place(self, text: str) -> int:
+        """Return the place of a text among all that are counted, a new one for a new text."""
+        key = hash(text), len(text)
+        place = self._known.get(key)
+        if place is None:
+            place = self._known[key] = self._texts
+            self._texts += 1
+            self._fresh.append(text)
+            self._chars += len(text)
+        return place
+
+    def _send(self) -> None:
+        if self._counter is None or not self._fresh:
             return
-        fresh = {_key(text): text for _, text in self._waiting if _key(text) not in self._known}
-        counted = self._counter.count(list(fresh.values()))
-        self._known.update(zip(fresh, counted, strict=True))
-        for item, text in self._waiting:
-            item.raw = self._known[_key(text)]
-        self._waiting.clear()
-        self._chars = 0
+        self._answers.append(_ask(self._counter, self._fresh))
+        self._fresh, self._chars = [], 0
 
 
-def _key(text: str) -> tuple[int, int]:
-    return hash(text), len(text)
+def _ask(counter: TokenCounter, texts: Sequence[str]) -> Callable[[], list[int]]:
+    if isinstance(counter, PatientCounter):
+        return counter.submit(texts)
+    counted = counter.count(texts)
+    return lambda: counted
