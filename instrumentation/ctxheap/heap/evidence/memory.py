@@ -44,9 +44,11 @@ class Item:
         is_blank: Whether it holds no letter and no digit.
         chars: Length of its plain text.
         atoms: What it holds.
-        leaves: What the short values of a structured result hold: names, states, classes.
+        leaves: What the short values of a structured result hold: names, states, classes, and handles.
         fresh: Number of atoms that nothing had held or said before it.
         call: The call that it answers.
+        told: What a tiny result (a number, a status, a name) holds that its call did not ask.
+        source: Equal for results of equal calls.
         group: Results that arrived together with it, itself included.
     """
 
@@ -61,6 +63,14 @@ class Item:
     leaves: frozenset[str] = frozenset()
     fresh: int = 0
     group: int = 1
+    told: frozenset[str] = frozenset()
+    source: str | int = ""
+
+    def __post_init__(self) -> None:
+        """Find out once what every output would ask."""
+        self.source = self.call.key or self.number
+        if self.is_tiny:
+            self.told = self.atoms - self.call.asked
 
     @property
     def is_tiny(self) -> bool:
@@ -155,7 +165,7 @@ class Memory:
         """Return from how many different calls the newest of these objects are."""
         if len(held) == 1:
             return 1
-        return len({item.call.key or item.number for item in held[:COMMON_SOURCES]})
+        return len({item.source for item in held[:COMMON_SOURCES]})
 
     def say(self, atoms: frozenset[str], order: int) -> None:
         """Note that the model said these atoms."""

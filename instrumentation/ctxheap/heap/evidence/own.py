@@ -24,8 +24,9 @@ class OwnText:
     def add(self, number: int, atoms: frozenset[str], memory: Memory) -> None:
         """Take in an own text; it introduces the names that nothing in the context held."""
         self._new.append(number)
-        names = [atom for atom in sorted(atoms) if memory.weights[atom] > 1.0]
-        mine = [a for a in names if a not in self._introduced and not memory.is_held(a)]
+        weights = memory.weights
+        names = [atom for atom in atoms.difference(self._introduced) if weights[atom] > 1.0]
+        mine = [atom for atom in names if not memory.is_held(atom)]
         self._introduced.update(dict.fromkeys(mine, number))
         self._by_number[number] = mine
 

@@ -10,7 +10,10 @@ HEAD_CHARS = 30_000
 """Characters kept at either end of a text that is longer than both together."""
 
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.S)
-_NUMBERED = re.compile(r"^[ \t]*\d+(?:\u2192|\||:|\t|  )", re.M)
+_NUMBER = r"[ \t]*\d+(?:\u2192|\||:|\t|  )"
+_FIRST_NUMBERED = re.compile(_NUMBER)
+# a line break instead of ^ for the same reason as the comma below: one letter is found fast
+_NUMBERED = re.compile(r"\n" + _NUMBER)
 # the comma stands first so that the search for it runs at the speed of memchr
 _THOUSANDS = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
 _FENCED = re.compile(r"```[\w+\-]*\n(.*?)```", re.S)
@@ -31,8 +34,11 @@ def plain(text: str) -> str:
         text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
     if "," in text:
         text = _THOUSANDS.sub("", text)
-    if len(_NUMBERED.findall(text, 0, 2_000)) >= 2:
-        text = _NUMBERED.sub("", text)
+    first = _FIRST_NUMBERED.match(text, 0, 2_000)
+    if len(_NUMBERED.findall(text, 0, 2_000)) + (first is not None) >= 2:
+        # the first line is matched anew: its number may go on after the 2,000th character
+        first = _FIRST_NUMBERED.match(text)
+        text = _NUMBERED.sub("\n", text[first.end() :] if first else text)
     return text
 
 

@@ -6,7 +6,6 @@ was measured is in `docs/evidence.md`.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from operator import mul
 from typing import Literal
 
@@ -31,15 +30,14 @@ WEIGHTS = Terms(
 USED = 0.0
 PROBABLE = -0.9
 
-NAMES: tuple[str, ...] = tuple(field.name for field in fields(Terms))
-_FACTORS = WEIGHTS.values()
-_MENTIONS = NAMES.index("turn")
-"""Terms before this one speak of something mentioned."""
+NAMES: tuple[str, ...] = Terms._fields
+_MENTION_FACTORS = WEIGHTS[: NAMES.index("turn")]
+"""The terms before this one speak of something mentioned."""
 
 
 def score(terms: Terms) -> float:
     """Return the log-odds of use, shifted so that 0 is the threshold of *used*."""
-    return sum(map(mul, _FACTORS, terms.values()), start=INTERCEPT)
+    return sum(map(mul, WEIGHTS, terms), start=INTERCEPT)
 
 
 def grade(value: float) -> Grade | None:
@@ -51,7 +49,7 @@ def grade(value: float) -> Grade | None:
 
 def rule(terms: Terms, credit: Credit) -> Rule:
     """Return the rule of SPEC 5.1 that the strongest evidence stands for."""
-    mentioned = sum(map(mul, _FACTORS[:_MENTIONS], terms.values()))
+    mentioned = sum(map(mul, _MENTION_FACTORS, terms))
     turn, answer = WEIGHTS.turn * terms.turn, WEIGHTS.next * terms.next
     if turn >= max(mentioned, answer) and turn > 0:
         return "request"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import fsum, log1p
+from typing import NamedTuple
 
 from .memory import Item, Memory
 from .weights import is_fact, is_handle
@@ -53,9 +54,10 @@ class Credit:
     argued: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """Hold the terms of the score of one object and one output.
+
+    A tuple because it is made for every candidate: a frozen dataclass takes four times as long.
 
     Attributes:
         novel: First mentions, discounted by the object's size.
@@ -85,8 +87,7 @@ class Terms:
 
     def values(self) -> tuple[float, ...]:
         """Return the terms in the order of their definition."""
-        mentions = (self.novel, self.share, self.facts, self.breadth, self.echo, self.cover)
-        return (*mentions, self.turn, self.next, self.ignored, self.bulk)
+        return self
 
 
 def credited(memory: Memory, output: Output) -> dict[int, Credit]:
@@ -105,7 +106,7 @@ def credited(memory: Memory, output: Output) -> dict[int, Credit]:
 
 def _mention(credit: Credit, atom: str, memory: Memory, held: list[Item], output: Output) -> None:
     share = memory.weights[atom] / memory.sources(held)
-    if atom in held[0].leaves:
+    if atom in held[0].leaves and not is_handle(atom):
         share *= LEAF_WEIGHT
     in_text = atom in output.said
     when = memory.said.get(atom)
@@ -131,26 +132,27 @@ def terms(
     small = 3 / (3 + size)
     first = fsum(credit.first)
     is_next = item.is_result and ages == 0
+    breadth = len(credit.first) + credit.retold + len(credit.echo)
+    # by position: names would cost as much as the rest
     return Terms(
-        novel=log1p(small * first),
-        share=min(1.0, small * first) * first / total if total else 0.0,
-        facts=log1p(5 / (5 + size) * fsum(credit.facts)),
-        breadth=log1p(small * (len(credit.first) + credit.retold + len(credit.echo))),
-        echo=log1p(fsum(credit.echo)) / (1 + ages),
-        cover=_cover(item, output, memory),
-        turn=1 / (1 + ages) if is_latest_turn else 0.0,
-        next=_next(item, output) if is_next else 0.0,
-        ignored=_ignored(item, first) if is_next else 0.0,
-        bulk=log1p(size) * log1p(ages),
+        log1p(small * first),
+        min(1.0, small * first) * first / total if total else 0.0,
+        log1p(5 / (5 + size) * fsum(credit.facts)) if credit.facts else 0.0,
+        log1p(small * breadth) if breadth else 0.0,
+        log1p(fsum(credit.echo)) / (1 + ages) if credit.echo else 0.0,
+        _cover(item, output, memory) if item.told else 0.0,
+        1 / (1 + ages) if is_latest_turn else 0.0,
+        _next(item, output) if is_next else 0.0,
+        _ignored(item, first) if is_next else 0.0,
+        log1p(size) * log1p(ages),
     )
 
 
 def _cover(item: Item, output: Output, memory: Memory) -> float:
-    told = item.atoms - item.call.asked
-    if not told or not item.is_tiny:
+    named = item.told & output.atoms
+    if not named:
         return 0.0
-    named = told & output.atoms
-    return len(named) / len(told) * min(1.0, fsum([memory.weights[atom] for atom in named]) / 0.4)
+    return len(named) / len(item.told) * min(1.0, fsum([memory.weights[atom] for atom in named]) / 0.4)
 
 
 def _next(item: Item, output: Output) -> float:

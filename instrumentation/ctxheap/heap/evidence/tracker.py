@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import fsum
+from operator import attrgetter
+from typing import NamedTuple
 
 from ctxheap.heap.model import Part
 
@@ -15,7 +17,6 @@ from .own import OwnText
 from .plain import command, is_structured, plain, short_values, values, without_keys
 from .score import Grade, Rule, grade, rule, score
 from .terms import Credit, Output, Terms, credited, terms
-from .weights import is_handle
 
 KNOWN_CALLS = 2_000
 """Newest tool calls whose results may still arrive."""
@@ -41,8 +42,14 @@ class Use:
     grade: Grade
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class _Spoken(NamedTuple):
+    """Hold the atoms of an own part and, of a tool call, the key of `Call`."""
+
+    atoms: frozenset[str]
+    key: str
+
+
+class Candidate(NamedTuple):
     """Hold an object that an output may have used, with what speaks for it."""
 
     item: Item
@@ -65,7 +72,7 @@ class EvidenceTracker:
         self._last_call: Call | str = Call()
         self._latest_turn: int | None = None
         self._arrived: list[int] = []
-        self._spoken: dict[bytes, frozenset[str]] = {}
+        self._spoken: dict[bytes, _Spoken] = {}
         self._order = 0
         self._turn = 0
         self._has_output = False
@@ -82,16 +89,22 @@ class EvidenceTracker:
             self._see_other(number, part)
 
     def _see_own(self, number: int, part: Part) -> None:
-        atoms = self._spoken.get(part.identity)
-        if atoms is None:
-            atoms = self._reader.atoms(_text(part))
-            self._memory.say(atoms, self._order)
+        spoken = self._spoken.get(part.identity)
+        if spoken is None:
+            spoken = self._speak(part)
+            self._memory.say(spoken.atoms, self._order)
         if not self._has_output:
             self._see_history()
         if part.kind != "tool_call":
-            self._own.add(number, atoms, self._memory)
+            self._own.add(number, spoken.atoms, self._memory)
         if part.kind != "reasoning":
-            self._note_call(part, atoms)
+            self._note_call(part, spoken)
+
+    def _speak(self, part: Part) -> _Spoken:
+        if part.kind != "tool_call":
+            return _Spoken(self._reader.atoms(plain(part.text)), "")
+        arguments = values(part.text)
+        return _Spoken(self._reader.atoms(plain(arguments)), f"{part.tool}\n{arguments}")
 
     def _see_history(self) -> None:
         # a prompt that opens with a history: its model texts are the outputs of old turns
@@ -100,11 +113,13 @@ class EvidenceTracker:
             self._turn += 1
         self._in_own = True
 
-    def _note_call(self, part: Part, atoms: frozenset[str]) -> None:
+    def _note_call(self, part: Part, spoken: _Spoken) -> None:
         if part.kind == "text":
             self._last_call = part.text
             return
-        self._last_call = asked = Call(key=_key(part), asked=atoms)
+        # parts of other kinds carry no arguments, but their texts tell them apart as well
+        key = spoken.key or f"{part.tool}\n{values(part.text)}"
+        self._last_call = asked = Call(key=key, asked=spoken.atoms)
         if part.call_id:
             self._calls[part.call_id] = asked
             if len(self._calls) > KNOWN_CALLS:
@@ -125,7 +140,7 @@ class EvidenceTracker:
             chars=len(text),
             atoms=self._reader.atoms(text),
             call=self._call_of(part) if is_result else Call(),
-            leaves=frozenset(atom for atom in leaves if not is_handle(atom)),
+            leaves=leaves,
         )
         self._memory.add(item)
         if is_result:
@@ -163,17 +178,16 @@ class EvidenceTracker:
             for number, why, value, level in self._own.uses(output.atoms, self._memory)
         )
         self._close(output)
-        return sorted(uses, key=lambda use: use.number)
+        return sorted(uses, key=attrgetter("number"))
 
     def _read(self, parts: Sequence[Part]) -> Output:
-        spoken = {part.identity: self._reader.atoms(_text(part)) for part in parts}
-        calls = [part for part in parts if part.kind == "tool_call"]
-        self._spoken = spoken
+        self._spoken = spoken = {part.identity: self._speak(part) for part in parts}
+        calls = [spoken[part.identity] for part in parts if part.kind == "tool_call"]
         return Output(
             turn=self._turn,
             said=_joined(spoken[part.identity] for part in parts if part.kind != "tool_call"),
-            asked=_joined(spoken[part.identity] for part in calls),
-            calls=frozenset(map(_key, calls)),
+            asked=_joined(calls),
+            calls=frozenset(call.key for call in calls),
         )
 
     def candidates(self, output: Output) -> Iterator[Candidate]:
@@ -185,8 +199,9 @@ class EvidenceTracker:
         for item in arrived:
             item.group = len(arrived)
         numbers = {*found, *self._arrived, self._latest_turn, *memory.tiny}
+        nothing = Credit()
         for item in [memory.items[n] for n in numbers if n is not None and n in memory.items]:
-            credit = found.get(item.number) or Credit()
+            credit = found.get(item.number, nothing)
             is_latest = item.number == self._latest_turn
             judged = terms(item, credit, output, total=total, is_latest_turn=is_latest, memory=memory)
             yield Candidate(item, credit, judged)
@@ -199,16 +214,8 @@ class EvidenceTracker:
         self._has_output = True
 
 
-def _joined(sets: Iterable[frozenset[str]]) -> frozenset[str]:
-    return frozenset(chain.from_iterable(sets))
-
-
-def _text(part: Part) -> str:
-    return plain(values(part.text)) if part.kind == "tool_call" else plain(part.text)
-
-
-def _key(part: Part) -> str:
-    return f"{part.tool}\n{values(part.text)}"
+def _joined(parts: Iterable[_Spoken]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(part.atoms for part in parts))
 
 
 def _use(found: Candidate, call: int) -> Use | None:
