@@ -41,6 +41,7 @@ class SkippedGroups:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkippedGroups(), "skipped-groups")
+    os.environ["CTXHEAP_CACHE"] = "off"  # tests neither read nor write the user's cache
 
 
 @pytest.fixture(scope="session")

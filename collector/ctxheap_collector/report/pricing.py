@@ -16,7 +16,7 @@ class Pricing:
 
     def __init__(self, path: str | None) -> None:
         try:
-            self._book = load_book(Path(path) if path else None)
+            self._book = load_book(Path(path) if path else None, keeps=True)
         except OverrideError as error:
             raise ProfileError(str(error)) from error
         self._sources: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -17,6 +17,7 @@ from ctxheap.prices.assumptions import (
     provider_id,
     service_tier,
 )
+from ctxheap.prices.kept import KeptListings, cache_file
 from ctxheap.prices.listing import Listing, Price, PriceKey, PriceSet
 from ctxheap.prices.overrides import Override, find_file, read_overrides
 from ctxheap.prices.rates import Rates
@@ -49,10 +50,12 @@ class _Quotes(dict[tuple[str, str, str, int | None], _Quote | None]):
 class PriceBook:
     """Answer for prices and windows; answers are cached, so that a call costs microseconds.
 
-    `missing` says what to install when the price list is not there; overrides work without it.
+    `lookup` finds listings by model and provider, None in the price list itself. `missing` says what to
+    install when that is not there; overrides work without it.
     """
 
     overrides: tuple[Override, ...] = ()
+    lookup: Callable[[str, str], Listing | None] | None = field(default=None, repr=False)
     missing: str = field(default="", init=False)
     _listings: _Listings = field(default_factory=_Listings, init=False, repr=False)
     _quotes: _Quotes = field(default_factory=_Quotes, init=False, repr=False)
@@ -102,7 +105,7 @@ class PriceBook:
         key = (model, provider)
         if key not in self._listings:
             try:
-                self._listings[key] = genai.find(model, provider)
+                self._listings[key] = (self.lookup or genai.find)(model, provider)
             except genai.PricesMissingError as error:
                 self.missing = str(error)
                 return None
@@ -190,14 +193,18 @@ def _unpriced(at: Mapping[PriceKey, float], usage: Usage) -> tuple[str, ...]:
     return (*silent, "requests") if "requests" in at else silent
 
 
-def load_book(path: Path | None = None) -> PriceBook:
+def load_book(path: Path | None = None, *, keeps: bool = False) -> PriceBook:
     """Return a price book with the user's file: `path`, else CTXHEAP_PRICES, else the default place.
+
+    With `keeps`, what is looked up is kept in the user's cache folder (see `prices.kept`).
 
     Raises:
         OverrideError: The file was named and cannot be read, or holds something that is not allowed.
     """
     found = find_file(path)
-    return PriceBook(read_overrides(found) if found else ())
+    overrides = read_overrides(found) if found else ()
+    file = cache_file() if keeps else None
+    return PriceBook(overrides, KeptListings(file).find if file else None)
 
 
 @cache

@@ -15,24 +15,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ctxheap.prices.assumptions import provider_id
-from ctxheap.prices.listing import Price, PriceKey, PriceSet
+from ctxheap.prices.listing import Price, PriceSet
+from ctxheap.prices.plain import KEYS, ListingData, PricesData, TermsData, keyed
 from ctxheap.tokens.names import normal_name
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
-    from genai_prices.types import ModelInfo, ModelPrice, PriceVariant, Provider
+    from genai_prices.types import ConditionalPrice, ModelInfo, ModelPrice, PriceVariant, Provider
 
 MISSING = "genai-prices is not installed; install ctxheap[profile] to get prices and context windows"
 
-_KEYS: Mapping[PriceKey, Sequence[str]] = {
-    "input": ("input_mtok",),
-    "cache_read": ("cache_read_mtok",),
-    "cache_write_5m": ("cache_write_5m_mtok", "cache_write_mtok"),
-    "cache_write_1h": ("cache_write_1h_mtok",),
-    "output": ("output_mtok",),
-    "reasoning": ("output_reasoning_mtok",),
-    "requests": ("requests_kcount",),
-}
 _BEDROCK_NAME = re.compile(
     r"^(?:[a-z-]+\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|qwen)\.[a-z]"
 )
@@ -63,7 +55,7 @@ class GenaiListing:
         variants = self._variants(moment, context) if self.is_own else []
         # One selector at a time: a variant names exactly one of them.
         price = self.info.get_prices(moment, dict(context) if variants else None)
-        return PriceSet(_plain(price), tier_applied=bool(variants))
+        return PriceSet(keyed(_raw(price)), tier_applied=bool(variants))
 
     def _variants(self, moment: datetime, context: Mapping[str, str]) -> list[PriceVariant]:
         return [
@@ -137,13 +129,11 @@ def _listing(provider: Provider, info: ModelInfo) -> GenaiListing:
     )
 
 
-def _plain(price: ModelPrice) -> dict[PriceKey, Price]:
-    prices: dict[PriceKey, Price] = {}
-    for key, names in _KEYS.items():
-        for name in names:
-            if key not in prices and (value := _price(price, name)):
-                prices[key] = value
-    return prices
+def _raw(price: ModelPrice) -> dict[str, Price]:
+    """Return the prices that we use, under the list's names."""
+    names = (name for names in KEYS.values() for name in names)
+    found = ((name, _price(price, name)) for name in names)
+    return {name: value for name, value in found if value is not None}
 
 
 def _price(price: ModelPrice, name: str) -> Price | None:
@@ -176,9 +166,19 @@ def _version() -> str:
 @cache
 def _data_date() -> date:
     """Return the date of the newest price change in the list that is not still to come."""
+    today = datetime.now(UTC).date()
+    return max(start for start in _change_dates() if start <= today)
+
+
+def change_dates() -> list[str]:
+    """Return the ISO dates of all price changes that the list knows, those still to come too."""
+    return [start.isoformat() for start in _change_dates()]
+
+
+@cache
+def _change_dates() -> tuple[date, ...]:
     from genai_prices.types import StartDateConstraint  # noqa: PLC0415 - optional
 
-    today = datetime.now(UTC).date()
     constraints = (
         entry.constraint
         for provider in _snapshot().providers
@@ -186,7 +186,56 @@ def _data_date() -> date:
         if isinstance(model.prices, list)
         for entry in model.prices
     )
-    starts = (
+    found = {
         constraint.start_date for constraint in constraints if isinstance(constraint, StartDateConstraint)
-    )
-    return max(start for start in starts if start <= today)
+    }
+    return tuple(sorted(found))
+
+
+def plain_data(listing: GenaiListing) -> ListingData | None:
+    """Return a listing as plain data, None where the list says something that has no place in it."""
+    from genai_prices.types import ConditionalPrice  # noqa: PLC0415 - optional
+
+    info = listing.info
+    prices = info.prices if isinstance(info.prices, list) else [ConditionalPrice(prices=info.prices)]
+    standard = [_terms(entry, {}) for entry in prices]
+    variants = [_terms(entry, entry.when) for entry in info.price_variants or ()]
+    if not standard or None in standard or None in variants:
+        return None
+    return {
+        "provider": listing.provider,
+        "source": listing.source,
+        "window": listing.window,
+        "is_own": listing.is_own,
+        "standard": [terms for terms in standard if terms],
+        "variants": [terms for terms in variants if terms],
+    }
+
+
+def _terms(entry: ConditionalPrice | PriceVariant, when: Mapping[str, str]) -> TermsData | None:
+    from genai_prices.types import StartDateConstraint, TimeOfDateConstraint  # noqa: PLC0415 - optional
+
+    terms: TermsData = {
+        "when": dict(when),
+        "from_date": "",
+        "times": [],
+        "prices": _prices_data(entry.prices),
+    }
+    constraint: object = entry.constraint  # other versions of the package may know more kinds
+    if isinstance(constraint, StartDateConstraint):
+        terms["from_date"] = constraint.start_date.isoformat()
+    elif isinstance(constraint, TimeOfDateConstraint):
+        terms["times"] = [_utc(constraint.start_time), _utc(constraint.end_time)]
+    elif constraint is not None:
+        return None
+    return terms
+
+
+def _utc(moment: time) -> str:
+    """Return a time of day in UTC, which is what one without a zone is in."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return datetime.combine(date(1970, 1, 1), aware).astimezone(UTC).timetz().isoformat()
+
+
+def _prices_data(price: ModelPrice) -> PricesData:
+    return {name: (value.base, list(value.steps)) for name, value in _raw(price).items()}
