@@ -12,7 +12,7 @@ import pytest
 from ctxheap.heap.model import Compaction, Exchange, Part, Usage
 from ctxheap.heap.records import Heap
 from ctxheap_collector.report.build import heaps_of, parents_first, profile_paths
-from ctxheap_collector.report.contract import Options, ProfileError
+from ctxheap_collector.report.contract import Options, ProfileError, SessionProfile
 from ctxheap_collector.report.pricing import Pricing
 from ctxheap_collector.report.session_rows import session_profile
 
@@ -151,3 +151,24 @@ def test_file_that_cannot_be_read_is_listed_and_stops_nothing(tmp_path: Path) ->
     profile = profile_paths([str(tmp_path / "a.json"), str(tmp_path / "b.json")], options=Options())
 
     assert [(bool(file.skipped), file.sessions) for file in profile.files] == [(True, 0), (False, 1)]
+
+
+def logged(folder: Path, usage: dict[str, object]) -> SessionProfile:
+    """Return the profile of one logged call with that usage."""
+    answer = {"choices": [{"message": {"role": "assistant", "content": "hello"}}], "usage": usage}
+    line = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}], "response": answer}
+    (folder / "log.jsonl").write_text(json.dumps(line) + "\n")
+    (session,) = profile_paths([str(folder / "log.jsonl")], options=Options()).sessions
+    return session
+
+
+def test_absurd_counts_of_tokens_are_no_counts(tmp_path: Path) -> None:
+    session = logged(tmp_path, {"prompt_tokens": 10**30, "completion_tokens": "9" * 50})
+
+    assert (session.billed.input, session.billed.output) == (0, 0)
+
+
+def test_counts_beyond_32_bits_are_kept(tmp_path: Path) -> None:
+    session = logged(tmp_path, {"prompt_tokens": 2**31 + 7, "completion_tokens": 1})
+
+    assert (session.billed.input, session.conservation.exact_calls) == (2**31 + 7, 1)

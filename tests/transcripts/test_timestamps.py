@@ -25,6 +25,8 @@ SECOND = 1_000_000_000
         (0, None),
         (float("nan"), None),
         (10**400, None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("9999-12-31T23:59:59-14:00", None),
     ],
 )
 def test_times_of_every_kind_are_nanoseconds(value: object, expected: int | None) -> None:

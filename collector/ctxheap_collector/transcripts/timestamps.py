@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 _MILLISECONDS_FROM = 1e11  # as seconds that would be the year 5138
 
+# A zone can carry a time out of the years that can be written.
+_END_NS = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1_000_000_000
 _ABSURD_FROM = 1e21  # later than that even in nanoseconds
 
 
@@ -21,8 +23,9 @@ def epoch_ns(value: object) -> int | None:
         moment = datetime.fromisoformat(value)
     except ValueError:
         return None
-    seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    return ((seconds.days * 86_400 + seconds.seconds) * 1_000_000 + seconds.microseconds) * 1_000
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    nanoseconds = ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
+    return nanoseconds if 0 <= nanoseconds < _END_NS else None
 
 
 def _from_number(number: float) -> int | None:

@@ -5,7 +5,7 @@ One pass over every object of every call. Sums over tags are sums of the objects
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ctxheap.heap.phases import Life, effective_uses, life
@@ -176,12 +176,14 @@ def uses_of(heap: Heap) -> list[dict[int, str]]:
     results = results_of(heap.objects)
     effective = effective_uses(heap.objects, [list(calls) for calls in found])
     return [
-        {
-            call: found[results.get(number, number)].get(call) or found[number].get(call, NEXT)
-            for call in calls
-        }
-        for number, calls in enumerate(effective)
+        _rules(item, calls, found[results.get(item.number, item.number)] | found[item.number])
+        for item, calls in zip(heap.objects, effective, strict=True)
     ]
+
+
+def _rules(item: HeapObject, calls: Iterable[int], known: Mapping[int, str]) -> dict[int, str]:
+    """Return the uses within an object's life: a result may outlive its call, and be used later."""
+    return {call: known.get(call, NEXT) for call in calls if item.birth <= call <= item.last}
 
 
 def lives_of(heap: Heap, uses: Sequence[Mapping[int, str]]) -> list[Life]:

@@ -28,7 +28,7 @@ def own_every_token(heap: Heap) -> None:
             overhead=FRAMING_PER_MESSAGE * (call.messages + 1) if call.exact else 0,
         )
         call.factor = split.factor
-        call.tokens = array("i", split.tokens)
+        call.tokens = array("q", split.tokens)
         rest.append(call, "framing", split.framing)
         rest.append(call, "unattributed", split.unattributed)
 

@@ -222,7 +222,7 @@ def _call(exchange: Exchange, number: int, *, numbers: array[int], born: tuple[i
         started_ns=exchange.started_ns,
         usage=exchange.usage,
         numbers=numbers,
-        tokens=array("i"),
+        tokens=array("q"),
         born=born,
         extends=True,
         exact=True,

@@ -10,6 +10,7 @@ from typing import cast
 Fields = Mapping[str, object]
 
 EMPTY: Fields = {}
+MAX_TOKENS = 10**12  # no request is that large: a number beyond it is garbage, and sums must stay in 64 bits
 
 
 def fields(value: object) -> Fields:
@@ -33,14 +34,14 @@ def string(value: object) -> str:
 
 
 def tokens(value: object) -> int:
-    """Return a count of tokens; numbers in strings count, everything odd or negative is 0."""
+    """Return a count of tokens; numbers in strings count, everything odd, negative or absurd is 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return 0
     try:
         number = float(value)
     except (ValueError, OverflowError):
         return 0
-    return int(number) if math.isfinite(number) and number > 0 else 0
+    return int(number) if math.isfinite(number) and 0 < number <= MAX_TOKENS else 0
 
 
 def json_text(value: object) -> str:
