@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ def make(request: Request, world: World) -> Profile:
 
 
 @contextmanager
-def _rare_collections() -> Iterator[None]:
+def _rare_collections() -> Generator[None]:
     """Let the cycle collector run seldom: a profile makes millions of records and hardly a cycle.
 
     Left alone it walks them again and again, which takes an eighth of the time.
