@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
 from ctxheap.heap.account import Account, Totals, account
@@ -33,7 +33,8 @@ STANDARD_WINDOW = 200_000
 def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options) -> SessionProfile:
     """Return the profile of one finished heap."""
     sums = account(heap, pricing.rates)
-    total = _total(sums)
+    by_tag = sums.by_tag(heap.objects)
+    total = _total(tag for _, tag in by_tag.values())
     is_priced = not sums.unpriced
     paid, unpriced = pricing.bill(heap.calls)
     bill = _billed([call.usage for call in heap.calls if call.usage])
@@ -53,7 +54,7 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
         dead_low_token_calls=total.dead_low,
         dead_token_calls=total.dead,
         token_calls=total.token_calls,
-        tags=_tags(heap, sums, is_priced=is_priced),
+        tags=_tags(heap, sums, by_tag, is_priced=is_priced),
         objects=_objects(heap, sums, options.top, is_priced=is_priced),
         compactions=_compactions(heap, sums),
         timeline=_timeline(heap, sums) if options.timeline else None,
@@ -67,10 +68,10 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
     )
 
 
-def _total(sums: Account) -> Totals:
+def _total(parts: Iterable[Totals]) -> Totals:
     total = Totals()
-    for item in sums.objects:
-        total.add(item)
+    for part in parts:
+        total.add(part)
     return total
 
 
@@ -131,7 +132,9 @@ def _window(heap: Heap, known: int | None, peak: int) -> int | None:
     return STANDARD_WINDOW if known and was_full and peak <= STANDARD_WINDOW < known else known
 
 
-def _tags(heap: Heap, sums: Account, *, is_priced: bool) -> tuple[TagRow, ...]:
+def _tags(
+    heap: Heap, sums: Account, by_tag: Mapping[str, tuple[int, Totals]], *, is_priced: bool
+) -> tuple[TagRow, ...]:
     place = _peak(sums)
     dead_low, dead = _dead_at(heap, sums, heap.calls[place])
     peaks: dict[str, int] = {}
@@ -157,7 +160,7 @@ def _tags(heap: Heap, sums: Account, *, is_priced: bool) -> tuple[TagRow, ...]:
             dead_low_at_peak=dead_low.get(tag, 0),
             dead_at_peak=dead.get(tag, 0),
         )
-        for tag, (count, total) in sums.by_tag(heap.objects).items()
+        for tag, (count, total) in by_tag.items()
     ]
     return tuple(sorted(rows, key=lambda row: (-(row.rent_usd or 0.0), -row.token_calls, row.tag)))
 
