@@ -124,3 +124,25 @@ def test_call_that_left_before_its_result_has_no_later_uses() -> None:
     session.uses += [Use(1, 1, "answer", 1.0, "used"), Use(1, 3, "quote", 1.0, "used")]
 
     assert account(session, lambda _call: None).uses == [{1: "answer"}, {1: "answer", 3: "quote"}]
+
+
+def test_first_event_decides_from_when_an_object_is_surely_dead() -> None:
+    session = heap([("T", "tool_result:read", 10, 1)], calls=6)
+    session.superseded += [Superseded(0, 0, "superseded", 3), Superseded(0, 0, "invalidated", 5)]
+
+    assert account(session, lambda _call: None).objects[0].dead_low == 40
+
+
+def test_duplicate_whose_later_copy_is_gone_is_surely_dead_no_longer() -> None:
+    session = heap([("T", "tool_result:read", 10, 1)], calls=6)
+    session.superseded.append(Superseded(0, 0, "duplicate", 3))
+    session.revived[0] = 5
+
+    assert account(session, lambda _call: None).objects[0].dead_low == 20
+
+
+def test_lag_ends_at_the_first_use() -> None:
+    session = heap([("T", "tool_result:read", 10, 1)], calls=3)
+    session.uses.append(Use(0, 3, "quote", 1.0, "used"))
+
+    assert account(session, lambda _call: None).objects[0].lag == 20

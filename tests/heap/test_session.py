@@ -124,3 +124,22 @@ def summary(heap: Heap) -> list[tuple[object, ...]]:
         *((use.number, use.call, use.rule) for use in heap.uses),
         *((event.number, event.by, event.call) for event in heap.superseded),
     ]
+
+
+def test_copy_that_leaves_the_prompt_revives_the_one_before_it() -> None:
+    text = "the same long listing of many files " * 3
+    first, second = answered(text, "c0"), answered(text, "c1")
+    # Another place with the same content: a second read of the same place would supersede the first for good.
+    elsewhere = Part("assistant", "tool_call", "tool_call:read", '{"path": "b.py"}', "read", "c1")
+    opening = [said("be careful", "system_prompt"), said("look around")]
+    prompts = [
+        [*opening, asked("c0"), first],
+        [*opening, asked("c0"), first, elsewhere, second],
+        [*opening, asked("c0"), first],
+    ]
+
+    heap = build([Exchange(str(n), tuple(prompt), ()) for n, prompt in enumerate(prompts)])
+
+    dead = {(event.number, event.call) for event in heap.superseded}
+    assert (3, 2) in dead
+    assert heap.revived.get(3) == 3
