@@ -6,6 +6,7 @@ from array import array
 from dataclasses import dataclass, field
 
 from ctxheap.heap.evidence import Use
+from ctxheap.heap.facts import Facts
 from ctxheap.heap.model import Compaction, Kind, Usage
 from ctxheap.heap.subject import is_inherent
 from ctxheap.heap.supersession import Superseded
@@ -79,3 +80,4 @@ class Heap:
     superseded: list[Superseded] = field(default_factory=list[Superseded])
     revived: dict[int, int] = field(default_factory=dict[int, int])
     """Objects that a later copy made surely dead, until the call at which that copy was gone."""
+    facts: Facts = field(default_factory=Facts)

@@ -16,6 +16,7 @@ from operator import is_
 
 from ctxheap.heap.counts import Batch, TokenCounter
 from ctxheap.heap.evidence import EvidenceTracker
+from ctxheap.heap.facts import FactsTracker
 from ctxheap.heap.model import Exchange, Part
 from ctxheap.heap.names import name_of
 from ctxheap.heap.owners import own_every_token
@@ -32,6 +33,7 @@ class HeapBuilder:
         self._counter_for = counter_for
         self._evidence = EvidenceTracker()
         self._ledger = Ledger()
+        self._facts = FactsTracker()
         self._batch = Batch()
         self._numbers: dict[tuple[bytes, int], int] = {}
         self._occurrences: Tally[bytes] = Tally()
@@ -81,6 +83,7 @@ class HeapBuilder:
         self._prompt, self._resident = exchange.prompt, numbers
         self._outputs = frozenset(part.identity.hex() for part in exchange.output)
         heap.uses.extend(self._evidence.output(number, exchange.output))
+        self._facts.output(number, exchange.output)
 
     def finish(self) -> Heap:
         """Return the heap with every billed token of every call owned by one object."""
@@ -88,6 +91,7 @@ class HeapBuilder:
         for call in heap.calls:
             for number in call.numbers:
                 heap.objects[number].last = call.number
+        heap.facts = self._facts.finish()
         self._batch.flush()
         self._measure()
         own_every_token(heap)
@@ -139,6 +143,7 @@ class HeapBuilder:
         answers = self._heap.objects[number].answers
         request = self._tool_calls[part.call_id][1] if answers is not None else None
         self._note(self._ledger.add(number, part, request, call=call, request_number=answers))
+        self._facts.see(number, part, call, request=answers, asked=request)
 
     def _note(self, events: Iterable[Superseded]) -> None:
         for event in events:
@@ -153,6 +158,7 @@ class HeapBuilder:
     def _leave(self, before: array[int], after: array[int], call: int) -> None:
         for number in sorted(set(before) - set(after)):
             self._evidence.drop(number)
+            self._facts.drop(number, call)
             for revived in self._ledger.dropped(number):
                 self._heap.revived[revived] = call
 

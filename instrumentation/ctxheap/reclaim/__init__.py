@@ -1,0 +1,1 @@
+"""Free what is dead: policies, actions and their invariants (SPEC 8)."""
