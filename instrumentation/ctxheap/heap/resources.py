@@ -23,7 +23,7 @@ from ctxheap.heap.access import LAST_LINE, OPEN_FILE, PLAN, Access, Action, Rang
 from ctxheap.heap.shell import shell_accesses
 from ctxheap.heap.shell_commands import window
 
-__all__ = ["Access", "accesses"]
+__all__ = ["Access", "accesses", "canonical"]
 
 _PATH_KEYS = (
     "file_path", "path", "filename", "filepath", "file", "notebook_path", "absolute_path", "target_file",
@@ -279,6 +279,15 @@ def _number(args: Arguments, keys: Iterable[str]) -> int | None:
         if isinstance(value, float) and value.is_integer():
             return int(value)
     return None
+
+
+def canonical(arguments: str) -> str:
+    """Return the arguments of a tool call in one spelling; never raises, whatever the text."""
+    try:
+        parsed = _parse(arguments)
+        return _canonical(cast("Arguments", parsed)) if isinstance(parsed, dict) else arguments.strip()
+    except RecursionError:
+        return arguments
 
 
 def _canonical(args: Arguments) -> str:

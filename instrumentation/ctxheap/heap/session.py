@@ -23,6 +23,7 @@ from ctxheap.heap.owners import own_every_token
 from ctxheap.heap.records import Call, Heap, HeapObject
 from ctxheap.heap.sizes import Growth, measure
 from ctxheap.heap.supersession import Ledger, Superseded
+from ctxheap.heap.touches import Touches
 
 
 class HeapBuilder:
@@ -32,8 +33,9 @@ class HeapBuilder:
         self._heap = Heap(session, None, "")
         self._counter_for = counter_for
         self._evidence = EvidenceTracker()
-        self._ledger = Ledger()
-        self._facts = FactsTracker()
+        touches = Touches()
+        self._ledger = Ledger(touches)
+        self._facts = FactsTracker(touches)
         self._batch = Batch()
         self._numbers: dict[tuple[bytes, int], int] = {}
         self._occurrences: Tally[bytes] = Tally()

@@ -10,23 +10,21 @@ answer that failed, was cut short or only points at an older one puts nothing ou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from ctxheap.heap.access import EVERYTHING, OPEN_FILE, PLAN, Access, Range
+from ctxheap.heap.access import EVERYTHING, PLAN, Access
 from ctxheap.heap.claims import Claim, Edit, Resource
 from ctxheap.heap.model import Part
-from ctxheap.heap.paths import Paths
-from ctxheap.heap.resources import accesses
 from ctxheap.heap.results import is_cut, is_failure, is_hint, numbered_lines
 from ctxheap.heap.subject import OWN_TEXT, base_of, is_inherent
+from ctxheap.heap.touches import Touches
 
 Reason = Literal[
     "superseded", "duplicate", "invalidated", "edit_done", "echo_done", "plan_replaced", "handed_over"
 ]
 
 MIN_DUPLICATE_CHARS = 41
-_READ_LIMIT_LINES = 2000  # where Claude Code's Read stops unless told otherwise
 _REPEATABLE = frozenset({"tool_result", "text", "media"})
 
 
@@ -43,7 +41,7 @@ class Superseded:
 class Ledger:
     """Keep what one session has read, written and repeated; feed it in birth order."""
 
-    def __init__(self) -> None:
+    def __init__(self, touches: Touches | None = None) -> None:
         self._resources: dict[str, Resource] = {}
         self._repeats: dict[Access, Claim] = {}
         self._claims: dict[int, list[Claim]] = {}
@@ -53,8 +51,7 @@ class Ledger:
         self._reasons: dict[int, Reason] = {}
         self._answered: set[int] = set()
         self._plan: Claim | None = None
-        self._paths = Paths()
-        self._open_file = OPEN_FILE
+        self._touches = touches or Touches()
 
     @property
     def written(self) -> frozenset[str]:
@@ -84,7 +81,7 @@ class Ledger:
         """
         events = self._repeated(number, part, call)
         if part.kind == "tool_result" and request is not None and base_of(part.tag) != "receipt":
-            touched = self._resolved(request, part)
+            touched: Sequence[Access] = self._touches.of(request, part)
             if is_failure(part) or request_number in self._answered:
                 touched = [access for access in touched if access.action != "write"]
             else:
@@ -126,7 +123,7 @@ class Ledger:
 
     def handed_over(self, resources: Iterable[str], *, by: int, call: int) -> list[Superseded]:
         """Return what a sub-agent put out of date that changed `resources`; `by` is its report."""
-        paths = [self._paths.known(path) for path in resources]
+        paths = [self._touches.known(path) for path in resources]
         found = [claim for path in paths for claim, _ in self._invalidated(Access("write", path))]
         return list(self._settle(((claim, "handed_over") for claim in found), by, call))
 
@@ -143,20 +140,6 @@ class Ledger:
             return []
         self._copies[number] = [earlier]
         return list(self._dead((earlier,), number, "duplicate", call))
-
-    def _resolved(self, request: Part, part: Part) -> list[Access]:
-        """Return accesses with one spelling for each file, and with the file that is open named."""
-        found: list[Access] = []
-        for access in accesses(request.tool or part.tool, request.text):
-            if access.opens:
-                self._open_file = self._paths.known(access.resource)
-            name = access.resource if access.resource != OPEN_FILE else self._open_file
-            if name == OPEN_FILE:
-                continue
-            is_file = not (access.action == "read" and access.detail) and name not in (EVERYTHING, PLAN)
-            name = self._paths.known(name) if is_file else name
-            found.append(replace(access, resource=name, range=_shown_range(access, request.tool, part.text)))
-        return found
 
     def _outdated(self, access: Access, part: Part) -> Iterator[tuple[Claim, Reason]]:
         """Yield the claims that an access settles, with the reason."""
@@ -244,11 +227,3 @@ class Ledger:
         for number in numbers:
             self._claims.setdefault(number, []).append(claim)
         return claim
-
-
-def _shown_range(access: Access, tool: str, text: str) -> Range | None:
-    """Return the lines that an answer can hold: a long file ends where the reading tool stops."""
-    is_whole = access.action == "read" and access.range is None and not access.detail
-    if is_whole and tool == "Read" and text.count("\n") + 1 >= _READ_LIMIT_LINES:
-        return 1, _READ_LIMIT_LINES
-    return access.range

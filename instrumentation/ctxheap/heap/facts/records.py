@@ -30,7 +30,8 @@ class Step:
         tool: Name of the tool.
         key: Digest of the tool and its canonical arguments: equal keys ask for the same.
         reads: Digests of the resources it read or searched, with their ranges.
-        writes: Digests of the resources it changed, without ranges.
+        writes: Digests of the resources it changed, without ranges; with `is_error`, of those that it
+            was to change. A tool without a resource that changes something stands for itself.
         touched: Digests of all its resources, without ranges.
         content: Digest of the answer's text.
         is_error: Whether the answer reports a failure.

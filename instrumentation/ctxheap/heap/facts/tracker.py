@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxheap.heap.facts.records import Facts
+from ctxheap.heap.facts.steps import StepTracker
 from ctxheap.heap.model import Part
+from ctxheap.heap.touches import Touches
 
 
 class FactsTracker:
     """Feed it in call order: what left the prompt, what was born in it, then its output."""
 
-    def __init__(self) -> None:
-        self.facts = Facts()
+    def __init__(self, touches: Touches | None = None) -> None:
+        self._facts = Facts()
+        self._steps = StepTracker(touches or Touches())
 
     def drop(self, number: int, call: int) -> None:
         """Note that an object is not in the prompt of `call` any more."""
 
     def see(self, number: int, part: Part, call: int, *, request: int | None, asked: Part | None) -> None:
         """Take in an object born at `call`; a tool result comes with the call that it answers."""
+        self._steps.see(number, part, call, request=request, asked=asked)
 
     def output(self, call: int, parts: Sequence[Part]) -> None:
         """Take in what the model returned at `call`."""
 
     def finish(self) -> Facts:
         """Return what was noted."""
-        return self.facts
+        self._facts.steps = self._steps.steps()
+        return self._facts
