@@ -21,15 +21,16 @@ from ctxheap.heap.touches import Touches
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # What tools of services do that have no resource of their own: the first verb of a name decides.
 _CHANGING = names(
-    "activate add apply approve assign block book cancel change charge close commit confirm create deactivate"
-    " delete deploy disable edit enable exchange execute grant insert install issue make merge modify move"
-    " order patch pay place post publish purchase push put reboot refuel refund register remove rename replace"
-    " reschedule reseat reserve reset resume return revoke save schedule send set start stop store submit"
-    " subscribe suspend swap switch toggle unassign unblock uninstall unsubscribe update upgrade upload write"
+    "activate add apply approve assign block book cancel change charge close commit confirm create"
+    " deactivate delete deploy disable edit enable exchange execute grant insert install issue make"
+    " merge modify move order patch pay place post publish purchase push put reboot refuel refund"
+    " register remove rename replace reschedule reseat reserve reset resume return revoke save schedule"
+    " send set start stop store submit subscribe suspend swap switch toggle unassign unblock uninstall"
+    " unsubscribe update upgrade upload write"
 )
 _LOOKING = names(
-    "calculate check count describe fetch find get glance inspect is list load look lookup ls peek query read"
-    " retrieve search show think validate verify view"
+    "calculate check count describe fetch find get glance inspect is list load look lookup ls peek"
+    " query read retrieve search show think validate verify view"
 )
 # Shell commands that change something beyond files named in them.
 _SHELL_CHANGE = re.compile(
