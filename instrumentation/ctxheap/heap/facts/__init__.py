@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .records import Facts, Remark, Repeat, Section, Step, digest
+from .records import Echo, Facts, Remark, Repeat, Section, Step, digest
 from .tracker import FactsTracker
 
-__all__ = ["Facts", "FactsTracker", "Remark", "Repeat", "Section", "Step", "digest"]
+__all__ = ["Echo", "Facts", "FactsTracker", "Remark", "Repeat", "Section", "Step", "digest"]

@@ -11,7 +11,7 @@ from typing import Literal
 
 DIGEST_BYTES = 8
 
-Ending = Literal["", "tool_call", "answer", "question", "refusal"]
+Ending = Literal["", "tool_call", "answer", "question", "refusal", "hand_over"]
 
 
 def digest(text: str) -> str:
@@ -36,6 +36,8 @@ class Step:
         content: Digest of the answer's text.
         is_error: Whether the answer reports a failure.
         is_notice: Whether the answer only says that nothing changed and points at an older one.
+        fault: Digest of the line that names the failure, numbers left out; "" without one.
+        is_poll: Whether its repetition shows something else (scrolling, waiting for a command).
     """
 
     request: int
@@ -49,6 +51,8 @@ class Step:
     content: str = ""
     is_error: bool = False
     is_notice: bool = False
+    fault: str = ""
+    is_poll: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,21 @@ class Remark:
     phrase: str
 
 
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """Say that an output without tool calls says again what an earlier one said.
+
+    Attributes:
+        call: The call whose output it is.
+        place: How many outputs without tool calls came before it since the last tool call.
+        share: Words that both have, of the words that one of them has, 0 to 1.
+    """
+
+    call: int
+    place: int
+    share: float
+
+
 @dataclass(slots=True)
 class Facts:
     """Hold what was noted of one session.
@@ -111,7 +130,11 @@ class Facts:
     Attributes:
         shapes: Digest of each system prompt and tool definition, by object number, with dates, ids
             and numbers left out: equal shapes differ in such things only.
-        ending: What the last output of the session was.
+        echoes: Outputs that say again what was said since the last tool call.
+        ending: What the last output of the session was that said more than goodbye. A tool call that
+            hands in a text is an answer.
+        last_writes: Digests of what tool calls of the last output are to change.
+        change_asked: The last call at which a person asked for a change; 0 when nobody did.
     """
 
     steps: list[Step] = field(default_factory=list[Step])
@@ -119,4 +142,7 @@ class Facts:
     sections: list[Section] = field(default_factory=list[Section])
     remarks: list[Remark] = field(default_factory=list[Remark])
     shapes: dict[int, str] = field(default_factory=dict[int, str])
+    echoes: list[Echo] = field(default_factory=list[Echo])
     ending: Ending = ""
+    last_writes: tuple[str, ...] = ()
+    change_asked: int = 0

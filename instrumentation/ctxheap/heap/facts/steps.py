@@ -32,12 +32,21 @@ _LOOKING = names(
     "calculate check count describe fetch find get glance inspect is list load look lookup ls peek"
     " query read retrieve search show think validate verify view"
 )
-# Shell commands that change something beyond files named in them.
+# Shell commands that change something beyond files named in them; they stand in JSON, so that a line
+# may begin with the two characters of an escaped line break.
 _SHELL_CHANGE = re.compile(
-    r"\bgit\s+(?:-C\s+\S+\s+)?(?:commit|push|merge|rebase|cherry-pick|am|apply|revert|tag\s+\S|mv|rm)\b"
-    r"|\bgh\s+(?:pr|issue|release)\s+(?:create|comment|edit|close|merge|review)\b|^\s*(?:patch|applypatch)\s",
-    re.MULTILINE,
+    r"(?:\b|\\n)git\s+(?:-C\s+\S+\s+)?(?:commit|push|merge|rebase|cherry-pick|am|apply|revert|tag\s+\w|mv|rm)\b"
+    r"|(?:\b|\\n)gh\s+(?:pr|issue|release)\s+(?:create|comment|edit|close|merge|review)\b"
+    r"|(?:\b|\\n)(?:patch\s+-|perl\s+-\w*i|sed\s+-\w*i)|\.write_text\(|open\([^()\n]{1,99}['\"][wax]b?\+?['\"]"
 )
+_FAULT_CHARS = 3_000
+_FAULT_LINE = re.compile(
+    r"error\b|exception\b|fatal|not found|no such|failed|denied|cannot|can't|unable|refused|invalid"
+    r"|not allowed|timed out|no replacement",
+    re.IGNORECASE,
+)
+_EXIT_CODE = re.compile(r"exit(?:ed)?(?: with)?(?: code| status)|returncode", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
 
 
 class StepTracker:
@@ -66,7 +75,7 @@ class StepTracker:
     def _step(self, request: tuple[int, Part], answer: tuple[int, Part], call: int) -> Step:
         asked, part = request[1], answer[1]
         touched = self._touches.of(asked, part)
-        tool = asked.tool or part.tool
+        tool, failed = asked.tool or part.tool, is_failure(part)
         return Step(
             request=request[0],
             result=answer[0],
@@ -77,8 +86,10 @@ class StepTracker:
             writes=_writes(tool, asked.text, touched),
             touched=_unique(access.resource for access in _with_resource(touched, tool)),
             content=digest(part.text),
-            is_error=is_failure(part),
+            is_error=failed,
             is_notice=is_hint(part.text),
+            fault=fault_of(part.text) if failed else "",
+            is_poll=not touched and not accesses(tool, asked.text),
         )
 
 
@@ -104,6 +115,14 @@ def changes_by_name(tool: str) -> bool:
         return False
     verb = next((word for word in words if word in _CHANGING or word in _LOOKING), "")
     return verb in _CHANGING
+
+
+def fault_of(text: str) -> str:
+    """Return a digest of the last line that names a failure, numbers left out; "" without one."""
+    for line in reversed(text[-_FAULT_CHARS:].splitlines()):
+        if _FAULT_LINE.search(line) and not _EXIT_CODE.search(line):
+            return digest(_DIGITS.sub("", line.strip()))
+    return ""
 
 
 def _key(tool: str, arguments: str) -> str:

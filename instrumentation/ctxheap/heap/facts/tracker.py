@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ctxheap.heap.facts.endings import EndingTracker
 from ctxheap.heap.facts.records import Facts
+from ctxheap.heap.facts.remarks import RemarkTracker
 from ctxheap.heap.facts.steps import StepTracker
 from ctxheap.heap.model import Part
 from ctxheap.heap.touches import Touches
@@ -16,18 +18,32 @@ class FactsTracker:
     def __init__(self, touches: Touches | None = None) -> None:
         self._facts = Facts()
         self._steps = StepTracker(touches or Touches())
+        self._remarks = RemarkTracker()
+        self._ending = EndingTracker()
 
     def drop(self, number: int, call: int) -> None:
         """Note that an object is not in the prompt of `call` any more."""
+        del call
+        self._remarks.drop(number)
 
     def see(self, number: int, part: Part, call: int, *, request: int | None, asked: Part | None) -> None:
         """Take in an object born at `call`; a tool result comes with the call that it answers."""
         self._steps.see(number, part, call, request=request, asked=asked)
+        self._remarks.see(number, part)
+        self._ending.see(part, call)
 
     def output(self, call: int, parts: Sequence[Part]) -> None:
         """Take in what the model returned at `call`."""
+        self._remarks.output(call, parts)
+        self._ending.output(call, parts)
 
     def finish(self) -> Facts:
         """Return what was noted."""
-        self._facts.steps = self._steps.steps()
-        return self._facts
+        facts = self._facts
+        facts.steps = self._steps.steps()
+        facts.remarks = self._remarks.remarks
+        facts.echoes = self._ending.echoes
+        facts.ending = self._ending.ending
+        facts.last_writes = self._ending.last_writes
+        facts.change_asked = self._ending.change_asked
+        return facts
