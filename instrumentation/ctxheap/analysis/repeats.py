@@ -5,8 +5,8 @@
     grep      ──▶ 5                        40 % of 5 are lines of 2, while both are in the prompt
 
 No token is counted twice: an object whose copy, successor or container is in the prompt counts
-whole, under the first of these that came (a container before what says that it was replaced); otherwise the share of it that an earlier object holds,
-as long as that one does not itself count whole.
+whole, under the first of these that came; otherwise the share of it that an earlier object holds,
+as long as that one does not itself count whole. A plan that the next one contains is `contained`.
 """
 
 from __future__ import annotations
@@ -188,9 +188,8 @@ class _Sums:
         if not self._open:
             return
         for position, number in enumerate(call.numbers):
-            place = self._open.get(number)
-            if place is not None:
-                self._add(place, call, position, rents)
+            if number in self._open:
+                self._add(self._open[number], call, position, rents)
 
     def _add(self, place: int, call: Call, position: int, rents: Sequence[float] | None) -> None:
         span = self.spans[place]

@@ -129,7 +129,8 @@ class Facts:
 
     Attributes:
         shapes: Digest of each system prompt and tool definition, by object number, with dates, ids
-            and numbers left out: equal shapes differ in such things only.
+            and numbers left out: equal shapes differ in such things only. Of a tool call, the names
+            of its arguments with the types of their values ("limit:int path:str").
         echoes: Outputs that say again what was said since the last tool call.
         ending: What the last output of the session was that said more than goodbye. A tool call that
             hands in a text is an answer.

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from ctxheap.heap.facts.endings import EndingTracker
 from ctxheap.heap.facts.records import Facts
 from ctxheap.heap.facts.remarks import RemarkTracker
+from ctxheap.heap.facts.repeats import RepeatTracker
+from ctxheap.heap.facts.shapes import shape_of
 from ctxheap.heap.facts.steps import StepTracker
 from ctxheap.heap.model import Part
 from ctxheap.heap.touches import Touches
@@ -20,17 +22,22 @@ class FactsTracker:
         self._steps = StepTracker(touches or Touches())
         self._remarks = RemarkTracker()
         self._ending = EndingTracker()
+        self._repeats = RepeatTracker()
 
     def drop(self, number: int, call: int) -> None:
         """Note that an object is not in the prompt of `call` any more."""
         del call
         self._remarks.drop(number)
+        self._repeats.drop(number)
 
     def see(self, number: int, part: Part, call: int, *, request: int | None, asked: Part | None) -> None:
         """Take in an object born at `call`; a tool result comes with the call that it answers."""
         self._steps.see(number, part, call, request=request, asked=asked)
         self._remarks.see(number, part)
         self._ending.see(part, call)
+        self._repeats.see(number, part, call)
+        if shape := shape_of(part):
+            self._facts.shapes[number] = shape
 
     def output(self, call: int, parts: Sequence[Part]) -> None:
         """Take in what the model returned at `call`."""
@@ -42,6 +49,7 @@ class FactsTracker:
         facts = self._facts
         facts.steps = self._steps.steps()
         facts.remarks = self._remarks.remarks
+        facts.repeats = self._repeats.repeats()
         facts.echoes = self._ending.echoes
         facts.ending = self._ending.ending
         facts.last_writes = self._ending.last_writes
