@@ -1,0 +1,289 @@
+"""Say of every tag of a session whether it leaks, carries ballast, only grows or is stable (SPEC 6).
+
+    dead tokens grow, at three places at least, and matter     leak      minor, major, critical
+    dead tokens matter and do not grow                         ballast   minor, major, critical
+    live tokens grow                                           growing, "growing so far" while it runs
+    nothing of it                                              stable, immaterial, insufficient
+
+Shares leave out what was billed and is not in the capture: nobody can say what of it is dead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from statistics import quantiles
+from typing import Literal
+
+from ctxheap.analysis.floor import ALPHA, MIN_CALLS, MIN_SHARE, WARM_SHARE, Floor, floor_lite
+from ctxheap.analysis.series import Series, ThetaOf, dead_series, live_series, segments
+from ctxheap.analysis.statistics import benjamini_hochberg
+from ctxheap.analysis.study import Study, contexts
+from ctxheap.heap.account import Totals
+from ctxheap.heap.subject import OWN_TEXT, base_of
+from ctxheap.prices import cost_usd
+
+MIN_DEAD_TOKENS = 1_000
+MIN_ADDITIONS = 3
+MIN_GROWTH = 0.02
+"""Least share of the session that the growth after a segment's warm-up costs."""
+MIN_BEYOND_LARGEST = 0.02
+"""Least share that is left when the largest single addition is taken away."""
+BALLAST_SHARE = 0.10
+SEVERITIES = ((0.25, "critical"), (0.10, "major"))
+OWN_TEXT_SHARE = 0.6
+"""How much of the model's own text without later evidence readers of 50 sessions found dead."""
+UNUSUAL_QUANTILE = 0.90
+MIN_HISTORY = 10
+PRICED_CALLS = 10
+
+Verdict = Literal["leak", "ballast", "growing", "growing so far", "stable", "immaterial", "insufficient"]
+Severity = Literal["minor", "major", "critical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Hold the verdict on one tag of a session.
+
+    Attributes:
+        severity: By `share`; None unless the verdict is `leak` or `ballast`.
+        is_unusual: Whether `share` is above the 90th percentile of the agent's own history.
+        slope: Growth of the floors of the tested series, in tokens per call.
+        p: One-sided score of the trend, not a calibrated level; `q` is it over the session's tags.
+        share: Share of the session's rent that is dead under the tag, upper end; of its
+            token-calls where a price is unknown.
+        dead_low_token_calls: Token-calls surely dead; `dead_token_calls` without later evidence.
+        score_usd: What the tag would cost if the session went on as long as expected, gross, in
+            USD; None where a price is unknown. `score_tokens` is the same in tokens.
+        tested: Whether the verdict is on the dead or on the live tokens.
+        calls: First and last call of the segment with the strongest trend.
+        additions: At how many calls dead tokens were added.
+        objects: Numbers of the dead objects, the most token-calls first.
+    """
+
+    tag: str
+    verdict: Verdict
+    severity: Severity | None = None
+    is_unusual: bool = False
+    slope: float = 0.0
+    p: float = 1.0
+    q: float = 1.0
+    share: float = 0.0
+    dead_low_token_calls: int = 0
+    dead_token_calls: int = 0
+    score_usd: float | None = None
+    score_tokens: float = 0.0
+    tested: Literal["dead", "live"] = "dead"
+    calls: tuple[int, int] = (0, 0)
+    additions: int = 0
+    objects: tuple[int, ...] = ()
+
+
+def verdicts(
+    study: Study,
+    *,
+    theta: ThetaOf | None = None,
+    remaining: float | None = None,
+    history: Mapping[str, Sequence[float]] | None = None,
+) -> list[Leak]:
+    """Return the verdict on every tag, leaks first, then ballast, then the rest, each by its score.
+
+    Args:
+        theta: θ of a tag in calls, from the fleet's reuse gaps; None while too few are known.
+        remaining: R, the calls to be expected from here on; the length of the session without it.
+        history: `share` of each tag in the agent's earlier sessions.
+    """
+    dead = dead_series(study, theta)
+    tested = {tag: _strongest(study, series) for tag, series in dead.items()}
+    scored = [tag for tag, (floor, _) in tested.items() if floor.calls >= MIN_CALLS]
+    qs = dict(zip(scored, benjamini_hochberg([tested[tag][0].p for tag in scored]), strict=True))
+    weights = _Weights.of(study)
+    growing = live_verdicts(study)
+    found: list[Leak] = []
+    for tag, (_, totals) in study.account.by_tag(study.heap.objects).items():
+        leak = growing[tag]
+        if tag in dead:
+            floor, stretch = tested[tag]
+            judged = _judge(dead[tag], floor, q=qs.get(tag, 1.0), stretch=stretch, weights=weights)
+            leak = judged if judged.verdict in ("leak", "ballast") or leak.verdict == "stable" else leak
+            leak = _sized(leak, dead[tag], totals, weights=weights)
+        found.append(_priced(_unusual(leak, history or {}), study, dead.get(tag), remaining=remaining))
+    order = ("leak", "ballast")
+    return sorted(
+        found,
+        key=lambda leak: (
+            order.index(leak.verdict) if leak.verdict in order else len(order),
+            -leak.score_tokens,
+        ),
+    )
+
+
+def live_verdicts(study: Study) -> dict[str, Leak]:
+    """Return the weaker word for every tag, from its live tokens alone."""
+    inputs = list(contexts(study))
+    last = len(inputs)
+    found: dict[str, Leak] = {}
+    for tag, series in live_series(study).items():
+        floor = floor_lite(series, inputs)
+        word: Verdict = floor.word
+        if word == "leak":
+            word = "growing so far" if study.is_running else "growing"
+        found[tag] = Leak(tag, word, slope=floor.slope, p=floor.p, q=floor.p, tested="live", calls=(1, last))
+    return found
+
+
+def _strongest(study: Study, series: Series) -> tuple[Floor, range]:
+    """Return the strongest trend of the whole series and of its segments, with its stretch."""
+    inputs = list(contexts(study))
+    stretches = [range(len(inputs))]
+    parts = segments(study)
+    stretches.extend(parts if len(parts) > 1 else [])
+    found = [(_floor(series, inputs, stretch), stretch) for stretch in stretches]
+    return min(found, key=lambda item: (item[0].calls < MIN_CALLS, item[0].p, -item[0].slope))
+
+
+def _floor(series: Series, inputs: Sequence[int], stretch: range) -> Floor:
+    cut = slice(stretch.start, stretch.stop)
+    warm = stretch.start + math.floor(WARM_SHARE * len(stretch))
+    usage = sum(series.freed[warm : stretch.stop]), sum(series.allocated[warm : stretch.stop])
+    return floor_lite(series.tokens[cut], inputs[cut], usage=usage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Hold what shares are taken of: visible token-calls, or their money."""
+
+    token_calls: int
+    usd: float | None
+    parts: tuple[range, ...]
+
+    @classmethod
+    def of(cls, study: Study) -> _Weights:
+        seen = [
+            totals
+            for item, totals in zip(study.heap.objects, study.account.objects, strict=True)
+            if item.kind != "hidden"
+        ]
+        usd = sum(totals.rent_usd for totals in seen) if _is_priced(study) else None
+        return cls(sum(totals.token_calls for totals in seen), usd, tuple(segments(study)))
+
+    def share(self, totals: Totals) -> float:
+        """Return the dead share of a tag, upper end."""
+        if self.usd:
+            return totals.dead_usd / self.usd
+        return totals.dead / self.token_calls if self.token_calls else 0.0
+
+
+def _is_priced(study: Study) -> bool:
+    return study.is_priced and not study.account.unpriced
+
+
+def _judge(series: Series, floor: Floor, *, q: float, stretch: range, weights: _Weights) -> Leak:
+    found = Leak(
+        series.tag,
+        "stable",
+        slope=floor.slope,
+        p=floor.p,
+        q=q,
+        calls=(stretch.start + 1, stretch.stop),
+        additions=series.additions,
+    )
+    if floor.calls < MIN_CALLS:
+        return replace(found, verdict="insufficient")
+    if q > ALPHA:
+        return found
+    return replace(found, verdict="leak" if _matters(series, weights) else "immaterial")
+
+
+def _matters(series: Series, weights: _Weights) -> bool:
+    """Return whether dead tokens were added at enough places and their growth costs enough."""
+    if series.additions < MIN_ADDITIONS or max(series.tokens) < MIN_DEAD_TOKENS or not weights.token_calls:
+        return False
+    scale = own_text_share(series.tag) / weights.token_calls
+    added: dict[int, float] = {}
+    for death in series.deaths:
+        added[death.call] = added.get(death.call, 0.0) + death.tokens * (death.last - death.call + 1)
+    whole = sum(added.values())
+    return (
+        whole * scale >= MIN_SHARE
+        and (whole - max(added.values())) * scale >= MIN_BEYOND_LARGEST
+        and growth(series, weights.parts) * scale >= MIN_GROWTH
+    )
+
+
+def own_text_share(tag: str) -> float:
+    """Return how much of a tag's dead tokens count: the model's own text has no lower end."""
+    return OWN_TEXT_SHARE if base_of(tag) in OWN_TEXT else 1.0
+
+
+def growth(series: Series, parts: Sequence[range]) -> float:
+    """Return the token-calls of the growth that stayed, after each segment's warm-up."""
+    grown = 0.0
+    for part in parts:
+        rest = series.tokens[part.start + math.floor(WARM_SHARE * len(part)) : part.stop]
+        lasting = list(accumulate(reversed(rest), min))
+        grown += sum(lasting) - len(lasting) * lasting[-1] if lasting else 0.0
+    return grown
+
+
+def _sized(leak: Leak, series: Series, totals: Totals, *, weights: _Weights) -> Leak:
+    """Return a verdict with its share, its severity and the objects that make it up."""
+    share = weights.share(totals) * own_text_share(leak.tag)
+    by_rent = sorted(series.deaths, key=lambda death: -death.tokens * (death.last - death.call + 1))
+    found = replace(
+        leak,
+        share=share,
+        dead_low_token_calls=totals.dead_low,
+        dead_token_calls=totals.dead,
+        objects=tuple(death.number for death in by_rent),
+    )
+    heavy = share >= BALLAST_SHARE and max(series.tokens) >= MIN_DEAD_TOKENS
+    if found.verdict != "leak" and heavy:
+        found = replace(found, verdict="ballast")
+    return replace(found, severity=severity_of(found.verdict, share))
+
+
+def severity_of(verdict: Verdict, share: float) -> Severity | None:
+    """Return the severity of a leak or of ballast by its share of the rent, None for other verdicts."""
+    if verdict not in ("leak", "ballast"):
+        return None
+    if share > SEVERITIES[0][0]:
+        return "critical"
+    return "major" if share >= SEVERITIES[1][0] else "minor"
+
+
+def _unusual(leak: Leak, history: Mapping[str, Sequence[float]]) -> Leak:
+    earlier = history.get(leak.tag, ())
+    if len(earlier) < MIN_HISTORY:
+        return leak
+    bound = quantiles(earlier, n=10, method="inclusive")[-1]
+    return replace(leak, is_unusual=leak.share > bound)
+
+
+def _priced(leak: Leak, study: Study, series: Series | None, *, remaining: float | None) -> Leak:
+    """Return a verdict with its rank: P_tok·[level·R + b·R(R+1)/2] (SPEC 6, step 9)."""
+    calls = len(study.heap.calls)
+    if not calls:
+        return leak
+    ahead = float(calls) if remaining is None else remaining
+    end = leak.calls[1] - 1
+    level = series.tokens[end] if series and leak.tested == "dead" else 0.0
+    tokens = level * ahead + max(0.0, leak.slope) * ahead * (ahead + 1) / 2
+    price = _input_price(study)
+    return replace(leak, score_tokens=tokens, score_usd=None if price is None else tokens * price)
+
+
+def _input_price(study: Study) -> float | None:
+    """Return USD per input token over the last ten calls; None where a price is unknown."""
+    if not _is_priced(study):
+        return None
+    paid = tokens = 0.0
+    for call, rates in list(zip(study.heap.calls, study.rates, strict=True))[-PRICED_CALLS:]:
+        usage = call.usage
+        if usage is None or rates is None:
+            return None
+        paid += cost_usd(rates, usage).input
+        tokens += usage.input
+    return paid / tokens if tokens else None
