@@ -91,6 +91,7 @@ def verdicts(
     """Return the verdict on every tag, leaks first, then ballast, then the rest, each by its score.
 
     Args:
+        study: The session.
         theta: θ of a tag in calls, from the fleet's reuse gaps; None while too few are known.
         remaining: R, the calls to be expected from here on; the length of the session without it.
         history: `share` of each tag in the agent's earlier sessions.
