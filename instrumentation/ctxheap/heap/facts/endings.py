@@ -2,7 +2,7 @@
 
 output without tool call ──▶ Echo, when it says again what was said since the last tool call
                          └─▶ answer, question, refusal or hand-over; a goodbye leaves what was before
-output with tool calls   ──▶ tool_call, or answer when it hands in a text (`finish`, `submit`)
+output with tool calls   ──▶ tool_call, hand-over, or answer when it hands in a text (`finish`)
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _REMEMBERED_OUTPUTS = 8
 _LEAST_WORDS = 8
 _ASKED_CHARS = 8_000
 _ENDING_CHARS = 800
+_LONG_CHARS = 1_500  # a longer text is an answer, with an offer at its end
 _WORD = re.compile(r"\w+")
 _HANDING_IN = names("submit finish done complete attempt_completion exitplanmode exit_plan_mode final_answer")
 
@@ -53,7 +54,9 @@ class EndingTracker:
         """Take in an object: the words of a person may ask for a change."""
         if base_of(part.tag) == "user_turn" and part.text:
             text = plain(part.text[:_ASKED_CHARS])
-            if phrase_in(text, "change_asked") and not phrase_in(text, "change_forbidden"):
+            if phrase_in(text, "withdrawn"):
+                self.change_asked = 0
+            elif phrase_in(text, "change_asked") and not phrase_in(text, "change_forbidden"):
                 self.change_asked = call
 
     def output(self, call: int, parts: Sequence[Part]) -> None:
@@ -62,7 +65,7 @@ class EndingTracker:
         text = "\n".join(part.text for part in parts if part.kind == "text")
         if self._calls:
             self._said.clear()
-            self._ending = "answer" if any(map(_hands_in, self._calls)) else _of_calls(self._calls)
+            self._ending = _of_calls(self._calls, text)
         elif text.strip():
             self._echo(call, text)
             self._ending = ending_of(text, before=self._ending)
@@ -82,7 +85,7 @@ def ending_of(text: str, *, before: Ending = "") -> Ending:
     said = plain(text.strip())[-_ENDING_CHARS:]
     if phrase_in(said, "hand_over"):
         return "hand_over"
-    asks = bool(phrase_in(said, "request"))
+    asks = len(text) <= _LONG_CHARS and bool(phrase_in(said, "request"))
     if phrase_in(plain(text.strip()), "goodbye"):
         return before if before in ("refusal", "hand_over") or not asks else "question"
     if phrase_in(said, "refusal"):
@@ -90,15 +93,20 @@ def ending_of(text: str, *, before: Ending = "") -> Ending:
     return "question" if asks else "answer"
 
 
-def _of_calls(calls: Sequence[Part]) -> Ending:
+def _of_calls(calls: Sequence[Part], text: str) -> Ending:
+    if any(_hands_in(part, text) for part in calls):
+        return "answer"
     is_transfer = any("transfer" in part.tool.lower() or "escalat" in part.tool.lower() for part in calls)
     return "hand_over" if is_transfer else "tool_call"
 
 
-def _hands_in(part: Part) -> bool:
-    """Return whether a tool call ends the session with a text: its arguments are an answer."""
-    if part.tool.lower() not in _HANDING_IN:
+def _hands_in(part: Part, text: str) -> bool:
+    """Return whether a tool call ends the session with a text, its own or the one beside it."""
+    name = part.tool.lower()
+    if name not in _HANDING_IN:
         return False
+    if name != "submit" and text.strip():
+        return True
     try:
         parsed = cast("object", json.loads(part.text or "null"))
     except ValueError:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
 Topic = Literal[
-    "lost_sight", "refusal", "hand_over", "request", "goodbye", "change_asked", "change_forbidden"
+    "lost_sight",
+    "refusal",
+    "hand_over",
+    "request",
+    "goodbye",
+    "change_asked",
+    "withdrawn",
+    "change_forbidden",
 ]
 
 

@@ -37,7 +37,9 @@ _LOOKING = names(
 _SHELL_CHANGE = re.compile(
     r"(?:\b|\\n)git\s+(?:-C\s+\S+\s+)?(?:commit|push|merge|rebase|cherry-pick|am|apply|revert|tag\s+\w|mv|rm)\b"
     r"|(?:\b|\\n)gh\s+(?:pr|issue|release)\s+(?:create|comment|edit|close|merge|review)\b"
-    r"|(?:\b|\\n)(?:patch\s+-|perl\s+-\w*i|sed\s+-\w*i)|\.write_text\(|open\([^()\n]{1,99}['\"][wax]b?\+?['\"]"
+    r"|(?:\b|\\n)(?:patch\s+-|perl\s+-\w*i|sed\s+-\w*i)|\.write_text\("
+    r"|\b(?:edit_file|insert_content|append_file|create_file|write_file)\w*\("
+    r"|open\([^()\n]{1,99}\\?['\"][wax]b?\+?\\?['\"]"
 )
 _FAULT_CHARS = 3_000
 _FAULT_LINE = re.compile(
