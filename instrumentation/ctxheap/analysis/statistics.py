@@ -19,7 +19,7 @@ from statistics import NormalDist, median
 
 MAX_EXACT = 10
 MIN_INFLATION, MAX_INFLATION = 1.0, 8.0
-MAX_RANK_POINTS = 64
+MAX_RANK_POINTS = 100
 ONE_SIDED_Z = 1.645
 """Quantile of the standard normal at 0.95."""
 
@@ -102,7 +102,7 @@ def ranks(values: Sequence[float]) -> list[float]:
 def hamed_rao(values: Sequence[float], *, slope: float) -> float:
     """Return by how much dependence between neighbours inflates the variance of S, 1 to 8.
 
-    On the ranks of the series less its `slope` (per point), thinned to 64 points at most, over the
+    On the ranks of the series less its `slope` (per point), thinned to 100 points at most, over the
     leading run of lags whose autocorrelation is significant (SPEC 6, step 5).
     """
     step = max(1, math.ceil(len(values) / MAX_RANK_POINTS))
