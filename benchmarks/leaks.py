@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from ctxheap.analysis.floor import floor_lite
 from label_sessions.leak_labels import label_report
@@ -28,14 +28,6 @@ LONG_CALLS = 390
 
 Detector = Callable[[Sequence[float], Sequence[float]], bool]
 Report = dict[str, object]
-
-
-class Numbers(Protocol):
-    """Name what a generated series offers, be it a list or an array of numpy."""
-
-    def __iter__(self) -> Iterable[float]:
-        """Iterate the values."""
-        ...
 
 
 def is_leak(series: Sequence[float], inputs: Sequence[float]) -> bool:

@@ -18,6 +18,7 @@ from ctxheap.analysis import series
 from ctxheap.analysis.study import Study, study
 from ctxheap.analysis.verdicts import verdicts
 from ctxheap.heap.evidence import Use
+from ctxheap.heap.model import Kind
 from ctxheap.heap.records import Call, Heap, HeapObject
 
 MIN_CALLS, MAX_CALLS = 80, 160
@@ -58,7 +59,7 @@ def _reuses(rng: random.Random, birth: int, last: int) -> list[int]:
 
 
 def _object(number: int, tag: str, *, birth: int, last: int) -> HeapObject:
-    kind = "text" if tag == "system_prompt" else "tool_result"
+    kind: Kind = "text" if tag == "system_prompt" else "tool_result"
     return HeapObject(number, f"{number:032x}", kind, tag, tag, birth, last, 0, pinned=False, error=False)
 
 
@@ -103,7 +104,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rng = random.Random(options.seed)  # noqa: S311 - a simulation, no secret
+    rng = random.Random(options.seed)
     kinds = {
         kind: [session(rng, is_stale=kind == "stale") for _ in range(options.sessions)]
         for kind in ("healthy", "stale")
@@ -119,7 +120,7 @@ def main() -> None:
         }
         for kind, sessions in kinds.items()
     }
-    print(json.dumps(report, indent=None if options.json else 2))  # noqa: T201 - the command's output
+    print(json.dumps(report, indent=None if options.json else 2))
 
 
 if __name__ == "__main__":
