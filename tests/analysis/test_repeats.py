@@ -109,7 +109,10 @@ def test_rent_is_what_the_tokens_cost_and_unknown_without_a_price() -> None:
     found.superseded = [Superseded(0, 1, "duplicate", 3)]
     found.uses = [Use(0, 3, "quote", 1.0, "used")]
 
-    assert repeated_state(studied(found)) == [
+    (state,) = repeated_state(studied(found))
+
+    assert state.rent_usd == pytest.approx(0.02)
+    assert [state] == [
         RepeatedState(
             number=0,
             by=1,
@@ -120,7 +123,7 @@ def test_rent_is_what_the_tokens_cost_and_unknown_without_a_price() -> None:
             until=4,
             tokens=10,
             token_calls=20,
-            rent_usd=pytest.approx(0.02),
+            rent_usd=state.rent_usd,
             is_used_later=True,
         )
     ]

@@ -35,7 +35,7 @@ class HeapBuilder:
         self._evidence = EvidenceTracker()
         touches = Touches()
         self._ledger = Ledger(touches)
-        self._facts = FactsTracker(touches)
+        self._facts = FactsTracker(touches, self._evidence)
         self._batch = Batch()
         self._numbers: dict[tuple[bytes, int], int] = {}
         self._occurrences: Tally[bytes] = Tally()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import fsum
@@ -179,6 +179,16 @@ class EvidenceTracker:
         )
         self._close(output)
         return sorted(uses, key=attrgetter("number"))
+
+    def telling(self, text: str, *, least: float) -> frozenset[str]:
+        """Return the atoms of a text that weigh at least so much."""
+        weights = self._memory.weights
+        return frozenset(atom for atom in self._reader.atoms(plain(text)) if weights[atom] >= least)
+
+    def said(self, atoms: Collection[str]) -> dict[str, float]:
+        """Return those of these atoms that the last output holds, with their weights."""
+        found = _joined(self._spoken.values()).intersection(atoms)
+        return {atom: self._memory.weights[atom] for atom in sorted(found)}
 
     def _read(self, parts: Sequence[Part]) -> Output:
         self._spoken = spoken = {part.identity: self._speak(part) for part in parts}

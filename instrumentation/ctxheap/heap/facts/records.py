@@ -85,6 +85,8 @@ class Section:
         share: Its share of the object's characters, 0 to 1.
         uses: How many outputs took up something that only this paragraph holds.
         title: First words of it, for people; empty when content may not leave the process.
+        telling: How many names and uncommon words only this paragraph of its prompt holds: with next
+            to none, that nothing took it up says nothing.
     """
 
     number: int
@@ -93,6 +95,7 @@ class Section:
     share: float
     uses: int
     title: str = ""
+    telling: int = 0
 
 
 @dataclass(frozen=True, slots=True)
