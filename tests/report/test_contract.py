@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxheap_collector.report.contract import Row, SkippedRow, UseRow, iso_time
+from ctxheap_collector.report.contract import SkippedRow, UseRow, iso_time
+from ctxheap_collector.report.row import Row
 from report.samples import profile, session, troubled_session
 from report.schema import check_schema, faults
 

@@ -17,16 +17,22 @@ price is unknown, never 0 for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+from ctxheap_collector.report.findings import (
+    CacheBreakRow,
+    GcPointRow,
+    LeakRow,
+    RegretRow,
+    SuggestionRow,
+)
+from ctxheap_collector.report.row import IF_SET, TERMINAL, Row
+
 Phase = Literal["lag", "use", "drag", "void"]
 
-TERMINAL: Final = {"json": "never"}
-IF_SET: Final = {"json": "if set"}
 DEFAULT_TOP: Final = 10
 
 
@@ -49,46 +55,6 @@ class Options:
     session: str | None = None
     timeline: bool = False
     prices: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Give every row of the profile its JSON form."""
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the row with the contract's keys, in the contract's order."""
-        return {key: _plain(value) for key, value in self.items()}
-
-    def items(self) -> Iterator[tuple[str, object]]:
-        """Yield keys and values as they are, rows below unchanged."""
-        for key, if_set in _keys(type(self)):
-            value: object = getattr(self, key)
-            if value is not None or not if_set:
-                yield key, value
-
-
-# Looking the fields up anew takes longer than the rest of a row.
-_KEYS: Final[dict[type[Row], tuple[tuple[str, bool], ...]]] = {}
-
-
-def _keys(kind: type[Row]) -> tuple[tuple[str, bool], ...]:
-    """Return the JSON keys of a row in order, each with whether it is left out when None."""
-    if kind not in _KEYS:
-        named = [(f.name, f.metadata.get("json")) for f in fields(kind)]
-        _KEYS[kind] = tuple((name, rule == "if set") for name, rule in named if rule != "never")
-    return _KEYS[kind]
-
-
-def _plain(value: object) -> Json:
-    if isinstance(value, Row):
-        return value.to_json()
-    if isinstance(value, tuple):
-        return [_plain(item) for item in cast("tuple[object, ...]", value)]
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in cast("Mapping[str, object]", value).items()}
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise TypeError(f"{type(value).__name__} has no place in a profile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +296,11 @@ class SessionProfile(Row):
         dead_low_rent_usd: Money paid for what was surely dead.
         dead_rent_usd: Money paid for what had no later use.
         unpriced: Usage left out of the money figures.
+        leaks: Tags that leak or carry ballast, the most money to come first, then those that grow.
+        suggestions: Accepted rules by net money, then rejected ones.
+        gc_points: Calls before which freeing costs nothing.
+        cache_breaks: Calls that were billed again for what the cache had held.
+        regret: What was fetched again, missed or repeated in circles; None where nothing is known.
     """
 
     id: str
@@ -358,6 +329,11 @@ class SessionProfile(Row):
     dead_rent_usd: float | None = None
     unpriced: tuple[UnpricedRow, ...] = ()
     quality: Quality = Quality()
+    leaks: tuple[LeakRow, ...] = ()
+    suggestions: tuple[SuggestionRow, ...] = ()
+    gc_points: tuple[GcPointRow, ...] = ()
+    cache_breaks: tuple[CacheBreakRow, ...] = ()
+    regret: RegretRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

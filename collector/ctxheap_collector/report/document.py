@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from ctxheap_collector.report.contract import Json, Profile, Row
+from ctxheap_collector.report.contract import Profile
+from ctxheap_collector.report.row import Json, Row
 
 # Left to itself orjson writes dataclasses with all their fields.
 _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATACLASS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
-from ctxheap.heap.account import Account, Totals, account
+from ctxheap.analysis.study import study
+from ctxheap.heap.account import Account, Totals
 from ctxheap.heap.attribution import PLAUSIBLE_FACTORS
 from ctxheap.heap.model import Usage
 from ctxheap.heap.records import Call, Heap, HeapObject
@@ -24,6 +25,7 @@ from ctxheap_collector.report.contract import (
     UseRow,
     iso_time,
 )
+from ctxheap_collector.report.findings_rows import find, regret_row
 from ctxheap_collector.report.pricing import Pricing
 
 UNATTRIBUTED = "unattributed"
@@ -32,7 +34,8 @@ STANDARD_WINDOW = 200_000
 
 def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options) -> SessionProfile:
     """Return the profile of one finished heap."""
-    sums = account(heap, pricing.rates)
+    found = study(heap, pricing.rates)
+    sums = found.account
     by_tag = sums.by_tag(heap.objects)
     total = _total(tag for _, tag in by_tag.values())
     is_priced = not sums.unpriced
@@ -65,6 +68,8 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
         dead_rent_usd=total.dead_usd if is_priced else None,
         unpriced=unpriced,
         quality=_quality(heap, bill, sums),
+        leaks=find(found).rows(),
+        regret=regret_row(found),
     )
 
 

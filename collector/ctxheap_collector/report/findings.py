@@ -1,0 +1,206 @@
+"""Define what a profile says about a session's faults: leaks, suggestions, cache breaks and regret.
+
+    LeakRow        one tag that leaks, carries ballast or grows; with the trace of its dearest object
+    SuggestionRow  one rule that would free something, or why it would not pay
+    GcPointRow     one call at which freeing costs nothing
+    CacheBreakRow  one call whose cached prefix shrank
+    RegretRow      what was fetched again, missed, repeated in circles or left undone
+
+Money is gross where a key does not say `net`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ctxheap_collector.report.row import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceNodeRow(Row):
+    """Hold one step of the way from a root to a dead object.
+
+    Attributes:
+        hold: How the step before holds it: `root`, `history` or the kind of the retain edge.
+        verdict: `Expected`, `Stuck` or `Unknown`.
+        suspect: Whether the edge to it is a suspect one.
+        forced: Whether the provider's API asks for that edge.
+        tokens: Its size at the last call that holds the traced object.
+        drag_calls: Calls since its last use.
+    """
+
+    name: str
+    tag: str
+    hold: str
+    verdict: str
+    suspect: bool
+    forced: bool
+    tokens: int
+    drag_calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakRow(Row):
+    """Hold the verdict on one tag of a session.
+
+    Attributes:
+        verdict: `leak`, `ballast`, `growing` or, while the session runs, `growing so far`.
+        severity: `minor`, `major` or `critical`; None unless the verdict is `leak` or `ballast`.
+        slope: Growth of the tested series' floors, in tokens per call.
+        p: One-sided score of the trend, not a calibrated level; `q` is it over the session's tags.
+        share: Share of the session's rent (of its token-calls where a price is unknown) that is
+            dead under the tag, upper end, 0 to 1.
+        score_usd: Money it would go on to cost, gross; None where a price is unknown.
+        signature: SHA-1 by which the same leak is found in other sessions.
+        unusual: Whether `share` is above the 90th percentile of the agent's other sessions.
+        objects: How many objects are dead under the tag.
+        additions: At how many calls dead tokens were added.
+        first_call: First call of the stretch that was tested; `last_call` the last.
+        score_tokens: The same as `score_usd` in tokens.
+        trace: From the root to the dead object that costs most; empty without one.
+    """
+
+    tag: str
+    verdict: str
+    severity: str | None
+    slope: float
+    p: float
+    q: float
+    share: float
+    dead_low_token_calls: int
+    dead_token_calls: int
+    score_usd: float | None
+    signature: str
+    unusual: bool = False
+    objects: int = 0
+    additions: int = 0
+    first_call: int = 0
+    last_call: int = 0
+    score_tokens: float = 0.0
+    trace: tuple[TraceNodeRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestionRow(Row):
+    """Hold one reclaim rule, tried on this session.
+
+    Attributes:
+        action: `dedupe`, `truncate`, `evict`, `pin`, `compact` or `upstream`.
+        objects: How many objects of this session it would have freed.
+        tokens: Their tokens.
+        gross_usd: Rent that would not have been paid.
+        rebill_usd: What the cache would have been written anew for.
+        regret_usd: Expected cost of fetching again what turns out to be needed.
+        net_usd: `gross_usd` − `rebill_usd` − `regret_usd`; None where a price is unknown.
+        break_even_calls: Calls after which it pays; None if it never does.
+        accepted: Whether the net is above 0 and nothing speaks against it.
+        reason: Why it is rejected, or what shows that it is right.
+        net_tokens: The net in tokens at the price of an uncached one.
+        confidence: Probability that what it frees is not needed again, 0 to 1.
+        verify: How to see that it is right.
+    """
+
+    action: str
+    tag: str
+    objects: int
+    tokens: int
+    gross_usd: float | None
+    rebill_usd: float | None
+    regret_usd: float | None
+    net_usd: float | None
+    break_even_calls: float | None
+    accepted: bool
+    reason: str
+    net_tokens: float = 0.0
+    confidence: float = 0.0
+    verify: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcPointRow(Row):
+    """Name a call before which the cache was cold, so that freeing costs nothing."""
+
+    call: int
+    cause: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheBreakRow(Row):
+    """Hold one call whose cached prefix shrank against what the call before could have served.
+
+    Attributes:
+        tag: Tag of the first object that differs, "" when the prompts agree.
+        object: Its name.
+        cause: Why: the prompt changed, or the cache was gone.
+        tokens: Tokens that were billed again.
+        usd: What that cost more than reading them from the cache; None where a price is unknown.
+    """
+
+    call: int
+    cause: str
+    tag: str
+    object: str
+    tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRow(Row):
+    """Say that an answer asked for what an earlier one, by then gone, had shown.
+
+    `distance` is the calls from its leaving to the answer; `tokens` the size of the new answer.
+    """
+
+    call: int
+    tag: str
+    object: str
+    distance: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpiralRow(Row):
+    """Hold a stretch of a session that goes in circles, from answer to answer.
+
+    `tokens` is the input billed after the first round.
+    """
+
+    kind: str
+    first_call: int
+    last_call: int
+    times: int
+    tools: tuple[str, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegretRow(Row):
+    """Hold what a session regrets (SPEC 9).
+
+    Attributes:
+        departed_tokens: Tokens of tool results that left the prompt.
+        fetches: Those of them that were fetched again, unchanged.
+        necessary_fetches: Fetches of what had changed; `duplicate_fetches` of what was still there.
+        thrash: Worst share of the tokens gone in 20 calls that came back within them.
+        edit_misses: Failed edits right after their file had left.
+        receipt_misreads: Receipts taken for data, or pointing at a text that is gone.
+        lost_sight: Calls whose output says that something read is gone.
+        spirals: Stretches that go in circles.
+        zero_write: Whether a change was asked for and the session ended without one.
+        completion_per_reasoning: Output without reasoning by reasoning; None where none is reported.
+        reasoning_per_prompt: Reasoning by billed input; None likewise.
+    """
+
+    departed_tokens: int
+    fetches: tuple[FetchRow, ...]
+    necessary_fetches: int
+    duplicate_fetches: int
+    thrash: float
+    edit_misses: int
+    receipt_misreads: int
+    lost_sight: tuple[int, ...]
+    spirals: tuple[SpiralRow, ...]
+    zero_write: bool
+    completion_per_reasoning: float | None
+    reasoning_per_prompt: float | None
