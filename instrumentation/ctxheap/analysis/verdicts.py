@@ -11,6 +11,7 @@ Shares leave out what was billed and is not in the capture: nobody can say what 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -31,6 +32,9 @@ MIN_GROWTH = 0.02
 """Least share of the session that the growth after a segment's warm-up costs."""
 MIN_BEYOND_LARGEST = 0.02
 """Least share that is left when the largest single addition is taken away."""
+MIN_ECHO_SHARE = 0.005
+"""Least dead share of an echo; it would reach any other within a few times the calls."""
+MAJORITY = 0.5
 BALLAST_SHARE = 0.10
 SEVERITIES = ((0.25, "critical"), (0.10, "major"))
 OWN_TEXT_SHARE = 0.6
@@ -60,6 +64,8 @@ class Leak:
         tested: Whether the verdict is on the dead or on the live tokens.
         calls: First and last call of the segment with the strongest trend.
         additions: At how many calls dead tokens were added.
+        is_echo: Whether its objects contain the one before whole (a plan repeated ever longer): each
+            is larger than the last, so that the bill grows with the cube of the calls.
         objects: Numbers of the dead objects, the most token-calls first.
     """
 
@@ -78,6 +84,7 @@ class Leak:
     tested: Literal["dead", "live"] = "dead"
     calls: tuple[int, int] = (0, 0)
     additions: int = 0
+    is_echo: bool = False
     objects: tuple[int, ...] = ()
 
 
@@ -88,7 +95,7 @@ def verdicts(
     remaining: float | None = None,
     history: Mapping[str, Sequence[float]] | None = None,
 ) -> list[Leak]:
-    """Return the verdict on every tag, leaks first, then ballast, then the rest, each by its score.
+    """Return the verdict on every tag: leaks, echoes before others, ballast, the rest, each by its score.
 
     Args:
         study: The session.
@@ -101,23 +108,43 @@ def verdicts(
     scored = [tag for tag, (floor, _) in tested.items() if floor.calls >= MIN_CALLS]
     qs = dict(zip(scored, benjamini_hochberg([tested[tag][0].p for tag in scored]), strict=True))
     weights = _Weights.of(study)
+    echoing = echoes(study)
     growing = live_verdicts(study)
     found: list[Leak] = []
     for tag, (_, totals) in study.account.by_tag(study.heap.objects).items():
         leak = growing[tag]
         if tag in dead:
             floor, stretch = tested[tag]
-            judged = _judge(dead[tag], floor, q=qs.get(tag, 1.0), stretch=stretch, weights=weights)
+            judged = _judge(
+                dead[tag],
+                floor,
+                q=qs.get(tag, 1.0),
+                stretch=stretch,
+                weights=weights,
+                is_echo=tag in echoing,
+            )
             leak = judged if judged.verdict in ("leak", "ballast") or leak.verdict == "stable" else leak
             leak = _sized(leak, dead[tag], totals, weights=weights)
         found.append(_priced(_unusual(leak, history or {}), study, dead.get(tag), remaining=remaining))
-    order = ("leak", "ballast")
-    return sorted(
-        found,
-        key=lambda leak: (
-            order.index(leak.verdict) if leak.verdict in order else len(order),
-            -leak.score_tokens,
-        ),
+    return sorted(found, key=_rank)
+
+
+def _rank(leak: Leak) -> tuple[int, bool, float]:
+    order = {"leak": 0, "ballast": 1}
+    return order.get(leak.verdict, len(order)), not leak.is_echo, -leak.score_tokens
+
+
+def echoes(study: Study) -> frozenset[str]:
+    """Return the tags of which most objects contain an earlier one of the same tag whole."""
+    objects = study.heap.objects
+    births = Counter(item.tag for item in objects)
+    repeats = Counter(
+        objects[repeat.number].tag
+        for repeat in study.heap.facts.repeats
+        if repeat.kind == "contains" and objects[repeat.number].tag == objects[repeat.of].tag
+    )
+    return frozenset(
+        tag for tag, count in repeats.items() if count >= MIN_ADDITIONS and count >= MAJORITY * births[tag]
     )
 
 
@@ -181,7 +208,9 @@ def _is_priced(study: Study) -> bool:
     return study.is_priced and not study.account.unpriced
 
 
-def _judge(series: Series, floor: Floor, *, q: float, stretch: range, weights: _Weights) -> Leak:
+def _judge(
+    series: Series, floor: Floor, *, q: float, stretch: range, weights: _Weights, is_echo: bool
+) -> Leak:
     found = Leak(
         series.tag,
         "stable",
@@ -190,15 +219,16 @@ def _judge(series: Series, floor: Floor, *, q: float, stretch: range, weights: _
         q=q,
         calls=(stretch.start + 1, stretch.stop),
         additions=series.additions,
+        is_echo=is_echo,
     )
     if floor.calls < MIN_CALLS:
         return replace(found, verdict="insufficient")
     if q > ALPHA:
         return found
-    return replace(found, verdict="leak" if _matters(series, weights) else "immaterial")
+    return replace(found, verdict="leak" if _matters(series, weights, is_echo=is_echo) else "immaterial")
 
 
-def _matters(series: Series, weights: _Weights) -> bool:
+def _matters(series: Series, weights: _Weights, *, is_echo: bool) -> bool:
     """Return whether dead tokens were added at enough places and their growth costs enough."""
     if series.additions < MIN_ADDITIONS or max(series.tokens) < MIN_DEAD_TOKENS or not weights.token_calls:
         return False
@@ -207,6 +237,8 @@ def _matters(series: Series, weights: _Weights) -> bool:
     for death in series.deaths:
         added[death.call] = added.get(death.call, 0.0) + death.tokens * (death.last - death.call + 1)
     whole = sum(added.values())
+    if is_echo:
+        return whole * scale >= MIN_ECHO_SHARE
     return (
         whole * scale >= MIN_SHARE
         and (whole - max(added.values())) * scale >= MIN_BEYOND_LARGEST
