@@ -130,7 +130,7 @@ def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
     least = 1.0
     order = sorted(range(len(ps)), key=ps.__getitem__, reverse=True)
     for place, index in enumerate(order):
-        least = min(least, ps[index] * len(ps) / (len(ps) - place))
+        least = min(least, ps[index] * (len(ps) / (len(ps) - place)))
         found[index] = least
     return found
 
@@ -180,5 +180,5 @@ def hodges_lehmann(old: Sequence[float], new: Sequence[float], *, confidence: fl
     differences = sorted(later - earlier for earlier in old for later in new)
     m, n = len(old), len(new)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    cut = max(0, math.floor(m * n / 2 - z * math.sqrt(m * n * (m + n + 1) / 12)))
+    cut = max(0, math.floor(m * n / 2 - z * math.sqrt(m * n * (m + n + 1) / 12)) - 1)
     return Shift(median(differences), differences[cut], differences[-1 - cut])

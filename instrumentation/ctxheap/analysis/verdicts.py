@@ -303,9 +303,14 @@ def _priced(leak: Leak, study: Study, series: Series | None, *, remaining: float
     ahead = float(calls) if remaining is None else remaining
     end = leak.calls[1] - 1
     level = series.tokens[end] if series and leak.tested == "dead" else 0.0
-    tokens = level * ahead + max(0.0, leak.slope) * ahead * (ahead + 1) / 2
+    tokens = projected_tokens(level, slope=max(0.0, leak.slope), remaining=ahead)
     price = _input_price(study)
     return replace(leak, score_tokens=tokens, score_usd=None if price is None else tokens * price)
+
+
+def projected_tokens(level: float, *, slope: float, remaining: float) -> float:
+    """Return the token-calls a tag would cost over the remaining calls: level·R + b·R(R+1)/2."""
+    return level * remaining + slope * remaining * (remaining + 1) / 2
 
 
 def _input_price(study: Study) -> float | None:
