@@ -65,6 +65,7 @@ _EDITOR_COMMANDS: Mapping[str, Action] = {
     "view": "read", "create": "write", "str_replace": "write", "insert": "write", "undo_edit": "write",
 }  # fmt: skip
 _PATCH_SECTION = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _SHORT_CHARS = 256
 _REMEMBERED_CALLS = 64
 
@@ -101,7 +102,9 @@ def _known(tool: str, arguments: str) -> tuple[Access, ...]:
     return _of_text(tool, name, parsed if isinstance(parsed, str) else arguments)
 
 
+@lru_cache(maxsize=_REMEMBERED_CALLS)
 def _parse(arguments: str) -> object:
+    """Return arguments as JSON or as they are; what is returned is shared, and only read."""
     try:
         return cast("object", json.loads(arguments))
     except ValueError:
@@ -292,7 +295,7 @@ def canonical(arguments: str) -> str:
 
 def _canonical(args: Arguments) -> str:
     """Return arguments in one spelling: sorted keys, no spaces, a hash instead where it is long."""
-    return _digest(json.dumps(args, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+    return _digest(_ENCODER.encode(args))
 
 
 def _digest(text: str) -> str:

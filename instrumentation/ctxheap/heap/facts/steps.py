@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from ctxheap.heap.access import PLAN, Access, Range, names
 from ctxheap.heap.facts.records import Step, digest
@@ -41,7 +42,9 @@ _SHELL_CHANGE = re.compile(
     r"|\b(?:edit_file|insert_content|append_file|create_file|write_file)\w*\("
     r"|open\([^()\n]{1,99}\\?['\"][wax]b?\+?\\?['\"]"
 )
+_SHELL_CHANGE_WORDS = ("git ", "gh ", "patch ", "perl ", "sed ", "_text(", "_file", "_content", "open(")
 _FAULT_CHARS = 3_000
+_LONG_ARGUMENT_CHARS = 500
 _FAULT_LINE = re.compile(
     r"error\b|exception\b|fatal|not found|no such|failed|denied|cannot|can't|unable|refused|invalid"
     r"|not allowed|timed out|no replacement",
@@ -110,6 +113,7 @@ def unanswered(number: int, part: Part, call: int) -> Step:
     )
 
 
+@lru_cache(maxsize=256)
 def changes_by_name(tool: str) -> bool:
     """Return whether the name of a tool says that it changes something (`cancel_order`, `sendEmail`)."""
     words = [word.lower() for word in _WORDS.findall(re.split(r"__|\.", tool)[-1])]
@@ -128,7 +132,9 @@ def fault_of(text: str) -> str:
 
 
 def _key(tool: str, arguments: str) -> str:
-    return digest(f"{tool}\0{canonical(arguments)}")
+    """Return what equal calls share; long arguments are taken as they stand, in the model's own order."""
+    text = canonical(arguments) if len(arguments) <= _LONG_ARGUMENT_CHARS else arguments
+    return digest(f"{tool}\0{text}")
 
 
 def _looks(touched: Iterable[Access]) -> Iterator[Access]:
@@ -144,9 +150,15 @@ def _writes(tool: str, arguments: str, touched: Sequence[Access]) -> tuple[str, 
     """Return what a call changes; for one whose name or command only says that it does, the tool."""
     found = [access.resource for access in touched if access.action == "write" and access.resource != PLAN]
     is_own = any(access.resource == tool for access in touched)
-    if not found and is_own and (changes_by_name(tool) or _SHELL_CHANGE.search(arguments)):
+    if not found and is_own and (changes_by_name(tool) or _changes_by_command(arguments)):
         found = [tool]
     return _unique(found)
+
+
+def _changes_by_command(arguments: str) -> bool:
+    if not any(word in arguments for word in _SHELL_CHANGE_WORDS):  # far cheaper than the pattern
+        return False
+    return _SHELL_CHANGE.search(arguments) is not None
 
 
 def _place(access: Access) -> str:
