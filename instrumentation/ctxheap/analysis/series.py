@@ -42,6 +42,11 @@ class Death:
     tokens: float
     is_sure: bool
 
+    @property
+    def token_calls(self) -> float:
+        """Return what it cost while it was dead, in token-calls."""
+        return self.tokens * (self.last - self.call + 1)
+
 
 @dataclass(slots=True)
 class Series:

@@ -37,8 +37,13 @@ MIN_ECHO_SHARE = 0.005
 MAJORITY = 0.5
 BALLAST_SHARE = 0.10
 SEVERITIES = ((0.25, "critical"), (0.10, "major"))
-OWN_TEXT_SHARE = 0.6
-"""How much of the model's own text without later evidence readers of 50 sessions found dead."""
+OWN_WORDS = OWN_TEXT | {"tool_call"}
+OWN_WORDS_WEIGHT = 0.65
+"""How much of what the model wrote itself counts as dead when only silence says so.
+
+Models act on their own words without quoting them: a reader of 50 sessions found about two thirds of such
+tokens dead, of results nearly all.
+"""
 UNUSUAL_QUANTILE = 0.90
 MIN_HISTORY = 10
 PRICED_CALLS = 10
@@ -117,7 +122,8 @@ def verdicts(
             floor, stretch = tested[tag]
             judged = _judge(
                 dead[tag],
-                floor,
+                totals,
+                floor=floor,
                 q=qs.get(tag, 1.0),
                 stretch=stretch,
                 weights=weights,
@@ -197,11 +203,13 @@ class _Weights:
         usd = sum(totals.rent_usd for totals in seen) if _is_priced(study) else None
         return cls(sum(totals.token_calls for totals in seen), usd, tuple(segments(study)))
 
-    def share(self, totals: Totals) -> float:
-        """Return the dead share of a tag, upper end."""
+    def share(self, tag: str, totals: Totals) -> float:
+        """Return the dead share of a tag, its sure part whole and the rest by its weight."""
         if self.usd:
-            return totals.dead_usd / self.usd
-        return totals.dead / self.token_calls if self.token_calls else 0.0
+            sure, high, whole = totals.dead_low_usd, totals.dead_usd, self.usd
+        else:
+            sure, high, whole = totals.dead_low, totals.dead, self.token_calls
+        return (sure + weight_of(tag) * (high - sure)) / whole if whole else 0.0
 
 
 def _is_priced(study: Study) -> bool:
@@ -209,7 +217,14 @@ def _is_priced(study: Study) -> bool:
 
 
 def _judge(
-    series: Series, floor: Floor, *, q: float, stretch: range, weights: _Weights, is_echo: bool
+    series: Series,
+    totals: Totals,
+    *,
+    floor: Floor,
+    q: float,
+    stretch: range,
+    weights: _Weights,
+    is_echo: bool,
 ) -> Leak:
     found = Leak(
         series.tag,
@@ -225,30 +240,38 @@ def _judge(
         return replace(found, verdict="insufficient")
     if q > ALPHA:
         return found
-    return replace(found, verdict="leak" if _matters(series, weights, is_echo=is_echo) else "immaterial")
-
-
-def _matters(series: Series, weights: _Weights, *, is_echo: bool) -> bool:
-    """Return whether dead tokens were added at enough places and their growth costs enough."""
-    if series.additions < MIN_ADDITIONS or max(series.tokens) < MIN_DEAD_TOKENS or not weights.token_calls:
-        return False
-    scale = own_text_share(series.tag) / weights.token_calls
-    added: dict[int, float] = {}
-    for death in series.deaths:
-        added[death.call] = added.get(death.call, 0.0) + death.tokens * (death.last - death.call + 1)
-    whole = sum(added.values())
-    if is_echo:
-        return whole * scale >= MIN_ECHO_SHARE
-    return (
-        whole * scale >= MIN_SHARE
-        and (whole - max(added.values())) * scale >= MIN_BEYOND_LARGEST
-        and growth(series, weights.parts) * scale >= MIN_GROWTH
+    return replace(
+        found, verdict="leak" if _matters(series, totals, weights=weights, is_echo=is_echo) else "immaterial"
     )
 
 
-def own_text_share(tag: str) -> float:
-    """Return how much of a tag's dead tokens count: the model's own text has no lower end."""
-    return OWN_TEXT_SHARE if base_of(tag) in OWN_TEXT else 1.0
+def _matters(series: Series, totals: Totals, *, weights: _Weights, is_echo: bool) -> bool:
+    """Return whether dead tokens were added at enough places and their growth costs enough.
+
+    In token-calls, whatever the prices: what a cache makes cheap is as dead.
+    """
+    whole = weights.token_calls
+    if series.additions < MIN_ADDITIONS or max(series.tokens) < MIN_DEAD_TOKENS or not whole:
+        return False
+    weight = weight_of(series.tag)
+    if is_echo:
+        return totals.dead >= MIN_ECHO_SHARE * whole
+    added: dict[int, float] = {}
+    for death in series.deaths:
+        counted = 1.0 if death.is_sure else weight
+        added[death.call] = added.get(death.call, 0.0) + death.token_calls * counted
+    counted = sum(added.values())
+    grown = growth(series, weights.parts) * counted / sum(death.token_calls for death in series.deaths)
+    return (
+        totals.dead_low + weight * (totals.dead - totals.dead_low) >= MIN_SHARE * whole
+        and counted - max(added.values()) >= MIN_BEYOND_LARGEST * whole
+        and grown >= MIN_GROWTH * whole
+    )
+
+
+def weight_of(tag: str) -> float:
+    """Return how much of a tag's dead tokens counts where only silence says that they are dead."""
+    return OWN_WORDS_WEIGHT if base_of(tag) in OWN_WORDS else 1.0
 
 
 def growth(series: Series, parts: Sequence[range]) -> float:
@@ -263,8 +286,8 @@ def growth(series: Series, parts: Sequence[range]) -> float:
 
 def _sized(leak: Leak, series: Series, totals: Totals, *, weights: _Weights) -> Leak:
     """Return a verdict with its share, its severity and the objects that make it up."""
-    share = weights.share(totals) * own_text_share(leak.tag)
-    by_rent = sorted(series.deaths, key=lambda death: -death.tokens * (death.last - death.call + 1))
+    share = weights.share(leak.tag, totals)
+    by_rent = sorted(series.deaths, key=lambda death: -death.token_calls)
     found = replace(
         leak,
         share=share,
