@@ -43,8 +43,8 @@ MINOR_CALLS: Final = 4
 WINDOW_TOKENS: Final = 200_000
 BUDGET_SHARE: Final = 0.5
 EXPECTED_CALLS: Final = 40
-TTL_SECONDS: Final = 300
 MAX_COMPACTIONS: Final = 5
+READS: Final = ("Read", "read_file", "view_file", "open_file")
 
 T = TypeVar("T")
 
@@ -117,14 +117,15 @@ class CacheAssumptions:
     """Hold what is assumed of the prompt cache.
 
     Attributes:
-        ttl_seconds: How long a prefix lives after it was last sent.
+        ttl_seconds: How long a prefix lives after it was last sent; None: an hour where the session
+            stores for an hour, else five minutes.
         expected_calls: R, the calls to come, where nothing better is known.
         minimum_tokens: The least prefix that is stored.
         read_factor: r, the price of cached input over the plain one; None: the model's own.
         write_factor: w, the price of input that is stored over the plain one; None: the model's own.
     """
 
-    ttl_seconds: int = TTL_SECONDS
+    ttl_seconds: int | None = None
     expected_calls: int = EXPECTED_CALLS
     minimum_tokens: int = 0
     read_factor: float | None = None
@@ -139,8 +140,12 @@ class Policy:
         budget_tokens: The size of prompt above which `on_demand` acts, in tokens; None: by share.
         budget_share: The same as a share of the window less `reserve_tokens`, 0 to 1.
         reserve_tokens: Room that is kept for the output, in tokens.
-        keep_recent_calls: Objects born in the newest calls stay as they are; 3 at least (SPEC 8).
+        keep_recent_calls: Objects born in the newest calls are neither evicted nor compacted; 3 at
+            least (SPEC 8). Truncation may act on them: what was not sent yet is cut for free.
         minor_calls: Age at which an object is young no more, in calls.
+        idempotent_tools: Globs over tools whose newer result may replace an older one that reads
+            otherwise. `dedupe` frees equal content alone without them: most repeated calls of coding
+            agents return something new (SPEC 5.2).
         max_compactions: Bound on the compactions of one session.
     """
 
@@ -153,6 +158,7 @@ class Policy:
     reserve_tokens: int = 0
     keep_recent_calls: int = KEEP_RECENT_CALLS
     minor_calls: int = MINOR_CALLS
+    idempotent_tools: tuple[str, ...] = ()
     max_compactions: int = MAX_COMPACTIONS
     cache: CacheAssumptions = field(default_factory=CacheAssumptions)
 
@@ -171,7 +177,8 @@ def default_policy() -> Policy:
         rules=(
             Rule("dedupe", results, When(superseded=True), reason="superseded"),
             Rule("truncate", results, When(min_tokens=TRUNCATE_TOKENS), reason="longer than one needs"),
-        )
+        ),
+        idempotent_tools=READS,
     )
 
 
@@ -216,6 +223,7 @@ def policy_from(data: object) -> Policy:
         reserve_tokens=keys.whole("reserve_tokens", 0),
         keep_recent_calls=keys.whole("keep_recent_calls", KEEP_RECENT_CALLS, least=KEEP_RECENT_CALLS),
         minor_calls=keys.whole("minor_calls", MINOR_CALLS, least=1),
+        idempotent_tools=keys.globs("idempotent_tools"),
         max_compactions=keys.whole("max_compactions", MAX_COMPACTIONS),
         cache=_cache(keys.inner("cache")),
     )
@@ -257,7 +265,7 @@ def _when(keys: _Keys) -> When:
 
 def _cache(keys: _Keys) -> CacheAssumptions:
     cache = CacheAssumptions(
-        ttl_seconds=keys.whole("ttl_seconds", TTL_SECONDS, least=1),
+        ttl_seconds=keys.whole("ttl_seconds", None, least=1),
         expected_calls=keys.whole("expected_calls", EXPECTED_CALLS, least=1),
         minimum_tokens=keys.whole("minimum_tokens", 0),
         read_factor=keys.factor("read_factor"),
@@ -351,8 +359,9 @@ class _Keys:
 
     def choice(self, key: str, allowed: tuple[T, ...], default: object) -> T:
         value = self.take(key, default)
-        if value in allowed:
-            return cast("T", value)
+        for item in allowed:
+            if item == value:
+                return item
         return self._refuse(key, value, f"one of {', '.join(str(item) for item in allowed)}")
 
     def close(self) -> None:
