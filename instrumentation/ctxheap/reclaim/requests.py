@@ -262,7 +262,7 @@ def _arguments(text: str) -> object:
     except ValueError:
         found = text
     # The wire of other providers allows arguments that are no object; theirs are wrapped.
-    return found if isinstance(found, dict) else {"input": found}
+    return cast("Json", found) if isinstance(found, dict) else {"input": found}
 
 
 def _check_anthropic(request: Json) -> Iterator[str]:
