@@ -46,7 +46,8 @@ replaced by other content; content put in front of old content; or nothing that 
 MIN_TOKENS = 1_024
 """Less than the least prefix that providers store is no break: they serve in blocks and from marks."""
 
-_OVERHEAD = frozenset({"framing", "unattributed"})
+OVERHEAD = frozenset({"framing", "unattributed"})
+"""Kinds that the provider adds behind whatever comes last: no part of what a prompt shares."""
 _SERVED_SHARE = 0.9
 
 
@@ -156,10 +157,7 @@ def _passage(heap: Heap, before: Call, call: Call, *, ttl_seconds: int) -> Passa
 
 def _appended(heap: Heap, before: Call, call: Call, *, ttl_seconds: int) -> Passage:
     """Return the passage to a prompt that only grew, without looking at its parts one by one."""
-    count = len(before.numbers)
-    while count and base_of(heap.objects[before.numbers[count - 1]].tag) in _OVERHEAD:
-        count -= 1
-    kept = sum(call.tokens[:count])
+    kept = sum(call.tokens[: contents_length(heap, before)])
     cause = _outer_cause(before, call, ttl_seconds=ttl_seconds, ahead=kept)
     return Passage(before, call, None, "", cause, kept, kept)
 
@@ -171,9 +169,24 @@ def _outer_cause(before: Call, call: Call, *, ttl_seconds: int, ahead: int) -> C
     return "ttl" if _is_expired(before, call, ttl_seconds=ttl_seconds, ahead=ahead) else None
 
 
+def contents_length(heap: Heap, call: Call) -> int:
+    """Return how many parts of a prompt stand in front of what the provider adds."""
+    count = len(call.numbers)
+    while count and base_of(heap.objects[call.numbers[count - 1]].tag) in OVERHEAD:
+        count -= 1
+    return count
+
+
+def shared_parts(heap: Heap, before: Call, call: Call) -> int:
+    """Return how many of the first parts of a prompt the one before had as well."""
+    if call.extends:
+        return contents_length(heap, before)
+    return shared_prefix(_contents(heap, before), _contents(heap, call))
+
+
 def _contents(heap: Heap, call: Call) -> tuple[int, ...]:
     """Return the prompt without what the provider adds: it stands behind whatever comes last."""
-    return tuple(number for number in call.numbers if base_of(heap.objects[number].tag) not in _OVERHEAD)
+    return tuple(number for number in call.numbers if base_of(heap.objects[number].tag) not in OVERHEAD)
 
 
 def _is_expired(before: Call, call: Call, *, ttl_seconds: int, ahead: int) -> bool:
