@@ -19,6 +19,7 @@ from ctxheap.heap.presumed import ReuseGaps, gaps_of
 
 MIN_IDLE_CALLS = 3
 ALL_TAGS = ""
+SEARCHES = ("glob", "grep", "search", "find", "list", "tree")
 
 ThetaOf = Callable[[str], int | None]
 """Return θ of a tag in calls; None while too few reuse gaps are known."""
@@ -78,27 +79,45 @@ def dead_series(study: Study, theta: ThetaOf | None = None) -> dict[str, Series]
     to touch is not dead.
     """
     bounds = idle_bounds(study, theta)
+    reported = read_for_report(study)
     calls = len(study.heap.calls)
     found: dict[str, list[Death]] = {}
     for item, life, totals in zip(
         study.heap.objects, study.account.lives, study.account.objects, strict=True
     ):
-        death = _death(life, bounds(item.tag))
-        if death is not None and totals.dead:
-            call, is_sure = death
-            tokens = totals.dead / (life.last - (life.high or call) + 1)
-            found.setdefault(item.tag, []).append(Death(item.number, call, life.last, tokens, is_sure))
+        if life.high is None or (item.number in reported and life.low is None):
+            continue
+        stretch = _stretch(life, life.high, bounds(item.tag))
+        if stretch is not None:
+            tokens = totals.dead / (life.last - life.high + 1)
+            death = Death(item.number, *stretch, tokens, life.low is not None)
+            found.setdefault(item.tag, []).append(death)
     return {tag: _series(tag, deaths, calls=calls) for tag, deaths in found.items()}
 
 
-def _death(life: Life, bound: float) -> tuple[int, bool] | None:
-    """Return from which call on an object is taken for dead, and whether for sure."""
-    if life.high is None:
-        return None
-    if life.low is not None:
-        return life.low, True
+def read_for_report(study: Study) -> frozenset[int]:
+    """Return what an exploring sub-agent read: its report to the session above uses it (SPEC 5.2).
+
+    An explorer changes nothing. What it listed or searched only led it to what it read.
+    """
+    steps = study.heap.facts.steps
+    if study.heap.parent is None or any(step.writes for step in steps):
+        return frozenset()
+    return frozenset(
+        step.result for step in steps if step.result is not None and step.reads and not _is_search(step.tool)
+    )
+
+
+def _is_search(tool: str) -> bool:
+    return any(word in tool.lower() for word in SEARCHES)
+
+
+def _stretch(life: Life, high: int, bound: float) -> tuple[int, int] | None:
+    """Return the first and last call at which an object is taken for dead, None if it never is."""
     idle = life.last - (life.last_use or life.birth)
-    return (life.high, False) if idle >= bound else None
+    if idle >= bound:
+        return high, life.last
+    return None if life.low is None else (life.low, life.low_until)
 
 
 def _series(tag: str, deaths: list[Death], *, calls: int) -> Series:

@@ -130,7 +130,7 @@ def verdicts(
                 is_echo=tag in echoing,
             )
             leak = judged if judged.verdict in ("leak", "ballast") or leak.verdict == "stable" else leak
-            leak = _sized(leak, dead[tag], totals, weights=weights)
+        leak = _sized(leak, dead.get(tag), totals, weights=weights)
         found.append(_priced(_unusual(leak, history or {}), study, dead.get(tag), remaining=remaining))
     return sorted(found, key=_rank)
 
@@ -284,10 +284,11 @@ def growth(series: Series, parts: Sequence[range]) -> float:
     return grown
 
 
-def _sized(leak: Leak, series: Series, totals: Totals, *, weights: _Weights) -> Leak:
+def _sized(leak: Leak, series: Series | None, totals: Totals, *, weights: _Weights) -> Leak:
     """Return a verdict with its share, its severity and the objects that make it up."""
     share = weights.share(leak.tag, totals)
-    by_rent = sorted(series.deaths, key=lambda death: -death.token_calls)
+    deaths = series.deaths if series else []
+    by_rent = sorted(deaths, key=lambda death: -death.token_calls)
     found = replace(
         leak,
         share=share,
@@ -295,8 +296,8 @@ def _sized(leak: Leak, series: Series, totals: Totals, *, weights: _Weights) -> 
         dead_token_calls=totals.dead,
         objects=tuple(death.number for death in by_rent),
     )
-    heavy = share >= BALLAST_SHARE and max(series.tokens) >= MIN_DEAD_TOKENS
-    if found.verdict != "leak" and heavy:
+    is_heavy = share >= BALLAST_SHARE and series is not None and max(series.tokens) >= MIN_DEAD_TOKENS
+    if found.verdict != "leak" and is_heavy:
         found = replace(found, verdict="ballast")
     return replace(found, severity=severity_of(found.verdict, share))
 
