@@ -1,6 +1,6 @@
 """Note which objects repeat what an earlier one in the same prompt holds, whole or in part.
 
-    plan 1: a b        ──▶ kept while it is in the prompt: its text, a hash of each line
+    plan 1: a b        ──▶ kept while it is in the prompt: its text, hashes of some lines
     plan 2: a b c      ──▶ Repeat(contains, of plan 1, share 2/3)
     grep:   x b y      ──▶ Repeat(lines, of plan 2, share 1/3)
 
@@ -9,7 +9,8 @@ Exact copies are the ledger's (`heap.supersession`) and make no `Repeat`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections import Counter as Tally
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ctxheap.heap.facts.records import Repeat
@@ -25,8 +26,11 @@ MIN_SHARE = 0.3
 """Least share of the later object for `lines`."""
 MAX_CANDIDATES = 8
 """Earlier objects that a new one is searched for, those it shares most with."""
+FEW_LINES = 32
+STRIDE = 4
+"""Of texts with more lines, only each fourth is marked: a shared run of four is found all the same."""
 SWEEP_LINES = 20_000
-"""Least number of lines of objects that have left worth a sweep."""
+"""Least number of marked lines of objects that have left worth a sweep."""
 
 _KINDS = frozenset({"tool_result", "text"})
 _STRUCTURED = "{["
@@ -76,17 +80,38 @@ class RepeatTracker:
 
     def _enter(self, number: int, text: str, call: int) -> _Entry:
         pieces = pieces_of(text)
-        lines = list(map(hash, pieces))
-        if shared := self._holders.keys() & set(lines):
-            self._compare((number, text), _shared_chars(pieces, lines, shared, self._holders), call)
-        entry = self._entries[text] = _Entry(text, len(lines))
-        self._holders.update(dict.fromkeys(lines, entry))
+        if not self._holders.keys().isdisjoint(map(hash, pieces)):
+            self._compare((number, text), self._shared(pieces), call)
+        entry = _Entry(text)
+        step = 1 if len(pieces) <= FEW_LINES else STRIDE
+        marks = [hash(piece) for piece in pieces[::step] if len(piece) >= MIN_LINE_CHARS]
+        self._holders.update(dict.fromkeys(marks, entry))
+        entry.lines = len(marks)
+        self._entries[text] = entry
         return entry
+
+    def _shared(self, pieces: Sequence[str]) -> list[tuple[_Entry, int]]:
+        """Return the texts in the prompt that hold some of these lines, with the characters, most first."""
+        lines = list(map(hash, pieces))
+        marks = self._holders.keys() & set(lines)
+        found = Tally(entry for mark in marks if (entry := self._holders[mark]).numbers)
+        # too few marks for a share of the later text can still be all of a short earlier one
+        is_little = sum(found.values()) * 5 * STRIDE < len(pieces)
+        likely = [entry for entry in found if not is_little or 2 * found[entry] >= entry.lines]
+        likely.sort(key=lambda entry: (found[entry], entry.numbers[-1]))
+        holders: dict[int, _Entry] = {}
+        for entry in likely[-MAX_CANDIDATES:]:
+            holders.update(dict.fromkeys(map(hash, pieces_of(entry.text)), entry))
+        chars: dict[_Entry, int] = {}
+        for piece, line in zip(pieces, lines, strict=True):
+            if line in holders and len(piece) >= MIN_LINE_CHARS and not piece.isspace():
+                chars[holders[line]] = chars.get(holders[line], 0) + len(piece) + 1
+        return sorted(chars.items(), key=lambda each: (-each[1], -each[0].numbers[-1]))
 
     def _compare(self, later: tuple[int, str], shared: Sequence[tuple[_Entry, int]], call: int) -> None:
         """Note which earlier objects a later one contains, or else the one it shares most lines with."""
         number, text = later
-        contained = [entry for entry, _ in shared[:MAX_CANDIDATES] if is_contained(entry.text, text)]
+        contained = [entry for entry, _ in shared if is_contained(entry.text, text)]
         for entry in contained:
             share = round(len(entry.text.strip()) / len(text), 4)
             self._repeats.append(Repeat(number, entry.numbers[-1], "contains", share, call))
@@ -98,24 +123,11 @@ class RepeatTracker:
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """Hold one text with the objects in the prompt that have it, oldest first, and its lines' number."""
+    """Hold one text with the objects in the prompt that have it, oldest first, and its marked lines."""
 
     text: str
-    lines: int
+    lines: int = 0
     numbers: list[int] = field(default_factory=list[int])
-
-
-def _shared_chars(
-    pieces: Iterable[str], lines: Iterable[int], shared: Container[int], holders: Mapping[int, _Entry]
-) -> list[tuple[_Entry, int]]:
-    """Return the texts in the prompt that hold some of these lines, with the characters, most first."""
-    chars: dict[_Entry, int] = {}
-    for piece, line in zip(pieces, lines, strict=True):
-        if line in shared and len(piece) >= MIN_LINE_CHARS and not piece.isspace():
-            holder = holders[line]
-            if holder.numbers:
-                chars[holder] = chars.get(holder, 0) + len(piece) + 1
-    return sorted(chars.items(), key=lambda found: (-found[1], -found[0].numbers[-1]))
 
 
 def pieces_of(text: str) -> list[str]:
