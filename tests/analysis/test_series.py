@@ -8,6 +8,8 @@ import pytest
 
 from analysis.sessions import Setting, Thing, session
 from ctxheap.analysis.series import Death, dead_series, idle_bounds, live_series, segments
+from ctxheap.analysis.study import study
+from ctxheap.heap.facts import Step
 
 
 def test_silence_to_the_end_counts_from_the_last_use_on() -> None:
@@ -80,3 +82,26 @@ def test_live_series_hold_every_call() -> None:
     made = session([Thing("tool_result:a", 70, 2, 3)], calls=4)
 
     assert live_series(made) == {"tool_result:a": [0, 70, 70, 0]}
+
+
+def test_an_exploring_sub_agent_uses_what_it_read_in_its_report() -> None:
+    made = session(
+        [Thing("tool_call:Read", 5, 1, kind="tool_call"), Thing("tool_result:Read", 100, 1)], calls=9
+    )
+    made.heap.facts.steps.append(Step(0, 1, 1, "Read", "key", reads=("file",)))
+
+    alone = set(dead_series(made))
+    made.heap.parent = "above"
+    explorer = set(dead_series(made))
+    made.heap.facts.steps.append(Step(0, 1, 1, "Edit", "other", writes=("file",)))
+
+    assert (alone, explorer) == ({"tool_call:Read", "tool_result:Read"}, {"tool_call:Read"})
+    assert set(dead_series(made)) == alone
+
+
+def test_a_copy_that_is_gone_revives_what_it_made_dead() -> None:
+    made = session([Thing("tool_result:read", 100, 1, uses=(1, 6), superseded=7)], calls=9)
+    made.heap.revived[0] = 8
+    revived = study(made.heap, lambda call: None)
+
+    assert dead_series(revived, lambda tag: 5)["tool_result:read"].tokens == [0, 0, 0, 0, 0, 0, 100, 0, 0]
