@@ -14,37 +14,20 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from statistics import quantiles
 from typing import Literal
 
-from ctxheap.analysis.floor import ALPHA, MIN_CALLS, MIN_SHARE, WARM_SHARE, Floor, floor_lite
+from ctxheap.analysis.floor import ALPHA, MIN_CALLS, WARM_SHARE, Floor, floor_lite
 from ctxheap.analysis.series import Series, ThetaOf, dead_series, live_series, segments
 from ctxheap.analysis.statistics import benjamini_hochberg
 from ctxheap.analysis.study import Study, contexts
+from ctxheap.analysis.weighing import MIN_ADDITIONS, MIN_DEAD_TOKENS, Weights, is_priced, matters
 from ctxheap.heap.account import Totals
-from ctxheap.heap.subject import OWN_TEXT, base_of
 from ctxheap.prices import cost_usd
 
-MIN_DEAD_TOKENS = 1_000
-MIN_ADDITIONS = 3
-MIN_GROWTH = 0.02
-"""Least share of the session that the growth after a segment's warm-up costs."""
-MIN_BEYOND_LARGEST = 0.02
-"""Least share that is left when the largest single addition is taken away."""
-MIN_ECHO_SHARE = 0.005
-"""Least dead share of an echo; it would reach any other within a few times the calls."""
 MAJORITY = 0.5
 BALLAST_SHARE = 0.10
 SEVERITIES = ((0.25, "critical"), (0.10, "major"))
-OWN_WORDS = OWN_TEXT | {"tool_call"}
-OWN_WORDS_WEIGHT = 0.65
-"""How much of what the model wrote itself counts as dead when only silence says so.
-
-Models act on their own words without quoting them: a reader of 50 sessions found about two thirds of such
-tokens dead, of results nearly all.
-"""
-UNUSUAL_QUANTILE = 0.90
 MIN_HISTORY = 10
 PRICED_CALLS = 10
 
@@ -112,7 +95,7 @@ def verdicts(
     tested = {tag: _strongest(study, series) for tag, series in dead.items()}
     scored = [tag for tag, (floor, _) in tested.items() if floor.calls >= MIN_CALLS]
     qs = dict(zip(scored, benjamini_hochberg([tested[tag][0].p for tag in scored]), strict=True))
-    weights = _Weights.of(study)
+    weights = Weights.of(study)
     echoing = echoes(study)
     growing = live_verdicts(study)
     found: list[Leak] = []
@@ -185,37 +168,6 @@ def _floor(series: Series, inputs: Sequence[int], stretch: range) -> Floor:
     return floor_lite(series.tokens[cut], inputs[cut], usage=usage)
 
 
-@dataclass(frozen=True, slots=True)
-class _Weights:
-    """Hold what shares are taken of: visible token-calls, or their money."""
-
-    token_calls: int
-    usd: float | None
-    parts: tuple[range, ...]
-
-    @classmethod
-    def of(cls, study: Study) -> _Weights:
-        seen = [
-            totals
-            for item, totals in zip(study.heap.objects, study.account.objects, strict=True)
-            if item.kind != "hidden"
-        ]
-        usd = sum(totals.rent_usd for totals in seen) if _is_priced(study) else None
-        return cls(sum(totals.token_calls for totals in seen), usd, tuple(segments(study)))
-
-    def share(self, tag: str, totals: Totals) -> float:
-        """Return the dead share of a tag, its sure part whole and the rest by its weight."""
-        if self.usd:
-            sure, high, whole = totals.dead_low_usd, totals.dead_usd, self.usd
-        else:
-            sure, high, whole = totals.dead_low, totals.dead, self.token_calls
-        return (sure + weight_of(tag) * (high - sure)) / whole if whole else 0.0
-
-
-def _is_priced(study: Study) -> bool:
-    return study.is_priced and not study.account.unpriced
-
-
 def _judge(
     series: Series,
     totals: Totals,
@@ -223,7 +175,7 @@ def _judge(
     floor: Floor,
     q: float,
     stretch: range,
-    weights: _Weights,
+    weights: Weights,
     is_echo: bool,
 ) -> Leak:
     found = Leak(
@@ -241,50 +193,11 @@ def _judge(
     if q > ALPHA:
         return found
     return replace(
-        found, verdict="leak" if _matters(series, totals, weights=weights, is_echo=is_echo) else "immaterial"
+        found, verdict="leak" if matters(series, totals, weights=weights, is_echo=is_echo) else "immaterial"
     )
 
 
-def _matters(series: Series, totals: Totals, *, weights: _Weights, is_echo: bool) -> bool:
-    """Return whether dead tokens were added at enough places and their growth costs enough.
-
-    In token-calls, whatever the prices: what a cache makes cheap is as dead.
-    """
-    whole = weights.token_calls
-    if series.additions < MIN_ADDITIONS or max(series.tokens) < MIN_DEAD_TOKENS or not whole:
-        return False
-    weight = weight_of(series.tag)
-    if is_echo:
-        return totals.dead >= MIN_ECHO_SHARE * whole
-    added: dict[int, float] = {}
-    for death in series.deaths:
-        counted = 1.0 if death.is_sure else weight
-        added[death.call] = added.get(death.call, 0.0) + death.token_calls * counted
-    counted = sum(added.values())
-    grown = growth(series, weights.parts) * counted / sum(death.token_calls for death in series.deaths)
-    return (
-        totals.dead_low + weight * (totals.dead - totals.dead_low) >= MIN_SHARE * whole
-        and counted - max(added.values()) >= MIN_BEYOND_LARGEST * whole
-        and grown >= MIN_GROWTH * whole
-    )
-
-
-def weight_of(tag: str) -> float:
-    """Return how much of a tag's dead tokens counts where only silence says that they are dead."""
-    return OWN_WORDS_WEIGHT if base_of(tag) in OWN_WORDS else 1.0
-
-
-def growth(series: Series, parts: Sequence[range]) -> float:
-    """Return the token-calls of the growth that stayed, after each segment's warm-up."""
-    grown = 0.0
-    for part in parts:
-        rest = series.tokens[part.start + math.floor(WARM_SHARE * len(part)) : part.stop]
-        lasting = list(accumulate(reversed(rest), min))
-        grown += sum(lasting) - len(lasting) * lasting[-1] if lasting else 0.0
-    return grown
-
-
-def _sized(leak: Leak, series: Series | None, totals: Totals, *, weights: _Weights) -> Leak:
+def _sized(leak: Leak, series: Series | None, totals: Totals, *, weights: Weights) -> Leak:
     """Return a verdict with its share, its severity and the objects that make it up."""
     share = weights.share(leak.tag, totals)
     deaths = series.deaths if series else []
@@ -339,7 +252,7 @@ def projected_tokens(level: float, *, slope: float, remaining: float) -> float:
 
 def _input_price(study: Study) -> float | None:
     """Return USD per input token over the last ten calls; None where a price is unknown."""
-    if not _is_priced(study):
+    if not is_priced(study):
         return None
     paid = tokens = 0.0
     for call, rates in list(zip(study.heap.calls, study.rates, strict=True))[-PRICED_CALLS:]:
