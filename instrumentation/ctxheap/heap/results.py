@@ -7,6 +7,7 @@ doubt is settled in favour of the older one.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ctxheap.heap.access import Range
 from ctxheap.heap.model import Part
@@ -37,8 +38,12 @@ _CUT = ("truncated", "Truncated", "TRUNCATED", "clipped", "omitted", "elided", "
 _NUMBERED = re.compile(r"^\s*(\d{1,7})(?:\t|→|:|\s\||\s{2})", re.MULTILINE)
 
 
+@lru_cache(maxsize=2)
 def is_failure(part: Part) -> bool:
-    """Return whether a tool result reports that the call did not do what it was asked."""
+    """Return whether a tool result reports that the call did not do what it was asked.
+
+    The last answers are remembered: the ledger and the facts ask about each part in turn.
+    """
     if part.error or _FAILED.match(part.text):
         return True
     return _FAILED_END.search(part.text[-_EDGE_CHARS:]) is not None

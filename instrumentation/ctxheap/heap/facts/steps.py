@@ -162,7 +162,7 @@ def _changes_by_command(arguments: str) -> bool:
 
 
 def _place(access: Access) -> str:
-    return digest(f"{access.action}\0{access.resource}\0{_lines(access.range)}\0{access.detail}")
+    return _known_digest(f"{access.action}\0{access.resource}\0{_lines(access.range)}\0{access.detail}")
 
 
 def _lines(lines: Range | None) -> str:
@@ -170,4 +170,10 @@ def _lines(lines: Range | None) -> str:
 
 
 def _unique(resources: Iterable[str]) -> tuple[str, ...]:
-    return tuple(digest(resource) for resource in dict.fromkeys(resources))
+    return tuple(_known_digest(resource) for resource in dict.fromkeys(resources))
+
+
+@lru_cache(maxsize=1024)
+def _known_digest(name: str) -> str:
+    """Remember the digests of names: a session comes back to the same files."""
+    return digest(name)
