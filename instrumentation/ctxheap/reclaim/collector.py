@@ -4,7 +4,8 @@
 
     on_demand   only above the budget, in the order of the rules, from the tail, until below it
     economic    what the cache does not hold: at once; else the best single cut, when the dead rent
-                paid since the last collection reaches what the cut costs; above the budget as on_demand
+                paid since the last collection reaches what the cut costs; above the budget all at
+                once, where that brings the prompt below it
     eager       whole are the last 3 results only, 6,000 tokens at most (for comparison)
 
 Recency, reference counting and generations are conditions of the rules. Nothing here is kept between
@@ -124,15 +125,15 @@ class Collector:
         """Return what to free before a call."""
         if self._policy.trigger == "eager":
             return _collection(self._eager(moment))
-        if moment.tokens > self._policy.budget:
-            return self._on_demand(moment)
         if self._policy.trigger == "economic":
             return self._economic(moment)
-        return Collection()
+        return self._on_demand(moment)
 
     def _on_demand(self, moment: Moment) -> Collection:
         """Free in the order of the rules, from the tail: that re-bills least, until below the budget."""
         over = moment.tokens - self._policy.budget
+        if over <= 0:
+            return Collection()
         chosen: list[Change] = []
         for change in sorted(self._candidates(moment), key=lambda each: (each.rule or 0, -each.place)):
             if over <= 0:
@@ -145,6 +146,13 @@ class Collector:
 
     def _economic(self, moment: Moment) -> Collection:
         found = list(self._candidates(moment))
+        over = moment.tokens - self._policy.budget
+        if over > 0:
+            if sum(change.removed for change in found) >= over:
+                return _collection(found)
+            if (compacted := self._compaction(moment, found)).changes:
+                return compacted
+        # Above a budget that nothing here can reach, waiting costs no more than it always does.
         free = [change for change in found if change.place >= moment.cached]
         held = [change for change in found if change.place < moment.cached]
         cut = best_cut(moment, held, calls=self._policy.cache.expected_calls)
@@ -156,11 +164,7 @@ class Collector:
         return _collection([change for change in held if change.place >= cut.start] + free)
 
     def _eager(self, moment: Moment) -> Iterator[Change]:
-        places = [
-            place
-            for place, item in enumerate(moment.residents)
-            if item.part.kind == "tool_result" and not item.is_freed
-        ]
+        places = [place for place, item in enumerate(moment.residents) if item.part.kind == "tool_result"]
         whole = set(places[-EAGER_RESULTS:])
         for place in places:
             item = moment.residents[place]
@@ -183,7 +187,7 @@ class Collector:
                         break
 
     def _fits(self, rule: Rule, item: Resident, moment: Moment) -> bool:
-        if rule.action != "truncate" and rule.action != "pin" and self._must_stay(item, moment):
+        if rule.action not in {"truncate", "pin"} and self._must_stay(item, moment):
             return False
         return rule.match.fits(item.part, signature=item.signature) and holds(
             rule.when, item, call=moment.call, minor_calls=self._policy.minor_calls

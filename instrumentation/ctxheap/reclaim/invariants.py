@@ -42,13 +42,7 @@ class Resident:
 
 def must_stay(item: Resident, *, call: int, recent_calls: int) -> bool:
     """Return whether an object is out of reach of eviction and compaction, by itself."""
-    part = item.part
-    return (
-        is_inherent(part.tag, pinned=part.pinned)
-        or part.kind in {"hidden", "tool_definition", "reasoning"}
-        or part.role == "system"
-        or item.birth > call - recent_calls
-    )
+    return is_pinned(item) or item.birth > call - recent_calls
 
 
 def is_pinned(item: Resident) -> bool:
