@@ -19,6 +19,8 @@ MIN_GROWTH = 0.02
 """Least share of the session that the growth after a segment's warm-up costs."""
 MIN_BEYOND_LARGEST = 0.02
 """Least share that is left when the largest single addition is taken away."""
+MIN_BEYOND_TWO = 0.07
+"""Least part of the tag's dead tokens that the third and later additions make up."""
 MIN_ECHO_SHARE = 0.005
 """Least dead share of an echo; it would reach any other within a few times the calls."""
 OWN_WORDS = OWN_TEXT | {"tool_call"}
@@ -89,6 +91,7 @@ def matters(series: Series, totals: Totals, *, weights: Weights, is_echo: bool) 
     return (
         totals.dead_low + weight * (totals.dead - totals.dead_low) >= MIN_SHARE * whole
         and counted - max(added.values()) >= MIN_BEYOND_LARGEST * whole
+        and counted - sum(sorted(added.values())[-2:]) >= MIN_BEYOND_TWO * counted
         and grown >= MIN_GROWTH * whole
     )
 
