@@ -118,23 +118,34 @@ class SuggestionRow(Row):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcPointRow(Row):
-    """Name a call before which the cache was cold, so that freeing costs nothing."""
+    """Hold a call before which the cache was cold anyway, so that freeing costs nothing.
+
+    Attributes:
+        cause: Why it was cold (see `CacheBreakRow`).
+        dead_low: Tokens that were surely dead there; `dead` those that nothing used later.
+        gross_low_usd: What freeing `dead_low` there would have saved, which is its net as well; None
+            where a price is unknown. `gross_usd` is it for `dead`, known with hindsight only.
+    """
 
     call: int
     cause: str
-    tokens: int
+    dead_low: int
+    dead: int
+    gross_low_usd: float | None
+    gross_usd: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheBreakRow(Row):
-    """Hold one call whose cached prefix shrank against what the call before could have served.
+    """Hold one call that read less from the cache than the call before could have served.
 
     Attributes:
-        tag: Tag of the first object that differs, "" when the prompts agree.
+        cause: `ttl`, `model`, `tools`, `system`, `volatile` (dates or ids in them), `compaction`,
+            `eviction`, `rewrite`, `insertion` or `provider` (nothing that the prompts show).
+        tag: Tag of the object at the first difference, "" when the prompts agree.
         object: Its name.
-        cause: Why: the prompt changed, or the cache was gone.
-        tokens: Tokens that were billed again.
-        usd: What that cost more than reading them from the cache; None where a price is unknown.
+        tokens: Tokens of old content that were billed anew.
+        gross_usd: What that cost above reading them; None where a price is unknown.
     """
 
     call: int
@@ -142,7 +153,7 @@ class CacheBreakRow(Row):
     tag: str
     object: str
     tokens: int
-    usd: float | None
+    gross_usd: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

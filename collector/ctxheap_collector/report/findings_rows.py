@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ctxheap.analysis.breaks import cache_breaks
+from ctxheap.analysis.gc_points import gc_points
 from ctxheap.analysis.regret import Fetch, regret
 from ctxheap.analysis.spirals import spirals, zero_write
 from ctxheap.analysis.study import Study
 from ctxheap.analysis.traces import Trace, Tracer
 from ctxheap.analysis.verdicts import Leak, verdicts
-from ctxheap_collector.report.findings import FetchRow, LeakRow, RegretRow, SpiralRow, TraceNodeRow
+from ctxheap_collector.report.findings import (
+    CacheBreakRow,
+    FetchRow,
+    GcPointRow,
+    LeakRow,
+    RegretRow,
+    SpiralRow,
+    TraceNodeRow,
+)
 
 REPORTED = ("leak", "ballast", "growing", "growing so far")
 
@@ -72,6 +82,41 @@ def _nodes(trace: Trace) -> Iterator[TraceNodeRow]:
         )
 
 
+def gc_point_rows(study: Study) -> tuple[GcPointRow, ...]:
+    """Return the calls before which freeing was free."""
+    return tuple(
+        GcPointRow(
+            call=point.call,
+            cause=point.cause,
+            dead_low=point.dead_low,
+            dead=point.dead,
+            gross_low_usd=point.gross_low_usd,
+            gross_usd=point.gross_usd,
+        )
+        for point in gc_points(study)
+    )
+
+
+def cache_break_rows(study: Study) -> tuple[CacheBreakRow, ...]:
+    """Return the calls that were billed again for what the cache had held."""
+    return tuple(
+        CacheBreakRow(
+            call=found.call,
+            cause=found.cause,
+            tag=found.tag,
+            object="" if found.number is None else _name(study, found.number),
+            tokens=found.tokens,
+            gross_usd=found.gross_usd,
+        )
+        for found in cache_breaks(study)
+    )
+
+
+def _name(study: Study, number: int) -> str:
+    item = study.heap.objects[number]
+    return f"{item.name} @call {item.birth}"
+
+
 def regret_row(study: Study) -> RegretRow:
     """Return what a session regrets."""
     found = regret(study)
@@ -107,11 +152,10 @@ def _calls(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def _fetch(study: Study, fetch: Fetch) -> FetchRow:
-    item = study.heap.objects[fetch.number]
     return FetchRow(
         call=fetch.call,
         tag=fetch.tag,
-        object=f"{item.name} @call {item.birth}",
+        object=_name(study, fetch.number),
         distance=fetch.distance,
         tokens=fetch.tokens,
     )

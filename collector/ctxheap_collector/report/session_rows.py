@@ -25,7 +25,7 @@ from ctxheap_collector.report.contract import (
     UseRow,
     iso_time,
 )
-from ctxheap_collector.report.findings_rows import find, regret_row
+from ctxheap_collector.report.findings_rows import cache_break_rows, find, gc_point_rows, regret_row
 from ctxheap_collector.report.pricing import Pricing
 
 UNATTRIBUTED = "unattributed"
@@ -69,6 +69,8 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
         unpriced=unpriced,
         quality=_quality(heap, bill, sums),
         leaks=find(found).rows(),
+        gc_points=gc_point_rows(found),
+        cache_breaks=cache_break_rows(found),
         regret=regret_row(found),
     )
 
