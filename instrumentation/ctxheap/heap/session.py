@@ -154,7 +154,7 @@ class HeapBuilder:
         for number in sorted(set(before) - set(after)):
             self._evidence.drop(number)
             for revived in self._ledger.dropped(number):
-                self._heap.revived[revived] = call
+                self._heap.revived.append((revived, call))
 
     def _measure(self) -> None:
         """Replace estimates by what billed growth says (see `heap.sizes`)."""
