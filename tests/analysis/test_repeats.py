@@ -84,7 +84,7 @@ def test_a_contained_object_is_not_redundant_once_its_container_left() -> None:
 def test_a_duplicate_counts_until_the_later_copy_is_gone() -> None:
     found = heap([("tool_result:ls", 10, 1, 8), ("tool_result:ls", 10, 3, 5)], 8)
     found.superseded = [Superseded(0, 1, "duplicate", 3)]
-    found.revived = {0: 6}
+    found.revived = [(0, 6)]
 
     assert spans(found) == {0: ("duplicate", 3, 5, 30)}
 

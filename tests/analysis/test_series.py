@@ -101,7 +101,7 @@ def test_an_exploring_sub_agent_uses_what_it_read_in_its_report() -> None:
 
 def test_a_copy_that_is_gone_revives_what_it_made_dead() -> None:
     made = session([Thing("tool_result:read", 100, 1, uses=(1, 6), superseded=7)], calls=9)
-    made.heap.revived[0] = 8
+    made.heap.revived.append((0, 8))
     revived = study(made.heap, lambda call: None)
 
     assert dead_series(revived, lambda tag: 5)["tool_result:read"].tokens == [0, 0, 0, 0, 0, 0, 100, 0, 0]

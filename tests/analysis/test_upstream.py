@@ -112,11 +112,12 @@ def test_paragraphs_of_a_fleet_are_candidates_when_they_say_enough_and_none_took
         ("Idle", 5, 0),
         ("Brief", 5, 0),
     ]
-    assert [each.title for each in never_taken_up(found)] == ["Idle"]
+    assert [each.title for each in never_taken_up(found, min_sessions=5)] == ["Idle"]
     assert [each.share for each in found] == pytest.approx([0.5, 0.3, 0.2])
     assert found[1].token_calls == pytest.approx(5 * 2 * 10 * 0.3)
     assert found[1].rent_usd == pytest.approx(5 * 2 * 0.01 * 0.3)
-    assert never_taken_up(prompt_paragraphs(fleet[:4])) == []
+    assert never_taken_up(found, min_sessions=6) == []
+    assert never_taken_up(found) == []
 
 
 def test_a_skill_is_used_when_an_output_took_something_up_from_it() -> None:

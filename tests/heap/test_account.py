@@ -126,6 +126,14 @@ def test_call_that_left_before_its_result_has_no_later_uses() -> None:
     assert account(session, lambda _call: None).uses == [{1: "answer"}, {1: "answer", 3: "quote"}]
 
 
+def test_call_with_evidence_of_its_own_keeps_the_rule_that_says_so() -> None:
+    session = heap([("C", "tool_call:read", 5, 1), ("T", "tool_result:read", 10, 1)], calls=3)
+    session.objects[1].answers = 0
+    session.uses += [Use(0, 2, "argument", 1.0, "used"), Use(1, 3, "quote", 1.0, "used")]
+
+    assert account(session, lambda _call: None).uses[0] == {2: "argument", 3: "quote"}
+
+
 def test_first_event_decides_from_when_an_object_is_surely_dead() -> None:
     session = heap([("T", "tool_result:read", 10, 1)], calls=6)
     session.superseded += [Superseded(0, 0, "superseded", 3), Superseded(0, 0, "invalidated", 5)]
@@ -136,9 +144,22 @@ def test_first_event_decides_from_when_an_object_is_surely_dead() -> None:
 def test_duplicate_whose_later_copy_is_gone_is_surely_dead_no_longer() -> None:
     session = heap([("T", "tool_result:read", 10, 1)], calls=6)
     session.superseded.append(Superseded(0, 0, "duplicate", 3))
-    session.revived[0] = 5
+    session.revived.append((0, 5))
 
     assert account(session, lambda _call: None).objects[0].dead_low == 20
+
+
+def test_duplicate_is_surely_dead_again_when_another_copy_comes() -> None:
+    session = heap([("T", "tool_result:read", 10, 1)], calls=9)
+    session.superseded += [Superseded(0, 0, "duplicate", 3), Superseded(0, 0, "duplicate", 7)]
+    session.revived += [(0, 5), (0, 8)]
+
+    found = account(session, lambda _call: None)
+
+    assert found.objects[0].dead_low == 30
+    assert [found.lives[0].is_surely_dead_at(call) for call in range(1, 10)] == [
+        *(False, False, True, True, False, False, True, False, False)
+    ]
 
 
 def test_lag_ends_at_the_first_use() -> None:

@@ -114,6 +114,12 @@ def test_uncertain_parts_carry_a_larger_difference_first() -> None:
     assert split == Attribution([120, 300, 480], 100, 0, "soft", 1.2)
 
 
+def test_uncertain_parts_may_be_nothing_but_the_certain_ones_stay() -> None:
+    split = attribute(1_000, [900, 500, 100], exact=True, soft=[False, True, False])
+
+    assert (split.tokens, split.method) == ([900, 0, 100], "soft")
+
+
 def test_all_parts_are_scaled_when_the_bill_is_below_the_certain_ones() -> None:
     split = attribute(200, [100, 300], exact=True, soft=[True, False])
 

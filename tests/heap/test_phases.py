@@ -15,7 +15,7 @@ CALLS = 8
 TABLE = {
     "S": (100, life(1, 8, [], inherent=True)),
     "U1": (20, life(1, 8, [], inherent=True)),
-    "T1": (200, life(2, 8, [2], sure=5)),
+    "T1": (200, life(2, 8, [2], sure=[(5, 99)])),
     "T2": (300, life(3, 8, [])),
     "T3": (150, life(4, 8, [4, 6])),
     "T5": (210, life(6, 8, [6])),
@@ -67,8 +67,7 @@ def lives(draw: st.DrawFn) -> tuple[Life, list[int]]:
         last,
         draw(st.lists(st.integers(0, 45), max_size=5)),
         inherent=draw(st.booleans()),
-        sure=draw(st.none() | st.integers(1, 45)),
-        revived=draw(st.none() | st.integers(1, 45)),
+        sure=draw(st.lists(st.tuples(st.integers(1, 45), st.integers(1, 45)), max_size=3)),
     )
     sizes = draw(st.lists(st.integers(0, 500), min_size=last - birth + 1, max_size=last - birth + 1))
     return item, sizes
@@ -113,14 +112,15 @@ def test_the_lower_dead_end_never_passes_the_upper(items: list[tuple[Life, list[
 @pytest.mark.parametrize(
     ("item", "high", "low"),
     [
-        (life(2, 8, [2, 6], sure=5), 7, 7),
-        (life(2, 8, [2], sure=5), 3, 5),
-        (life(2, 8, [], sure=5), 2, 5),
-        (life(2, 8, [8], sure=5), None, None),
-        (life(2, 8, [2], sure=9), 3, None),
+        (life(2, 8, [2, 6], sure=[(5, 99)]), 7, 7),
+        (life(2, 8, [2], sure=[(5, 99)]), 3, 5),
+        (life(2, 8, [], sure=[(5, 99)]), 2, 5),
+        (life(2, 8, [8], sure=[(5, 99)]), None, None),
+        (life(2, 8, [2], sure=[(9, 99)]), 3, None),
         (life(2, 8, [2]), 3, None),
-        (life(2, 8, [2], sure=5, inherent=True), None, None),
-        (life(2, 8, [2], sure=5, revived=5), 3, None),
+        (life(2, 8, [2], sure=[(5, 99)], inherent=True), None, None),
+        (life(2, 8, [2], sure=[(5, 4)]), 3, None),
+        (life(2, 8, [4], sure=[(2, 3), (6, 7)]), 5, 6),
     ],
 )
 def test_death_starts_after_the_last_use(item: Life, high: int | None, low: int | None) -> None:
@@ -128,7 +128,7 @@ def test_death_starts_after_the_last_use(item: Life, high: int | None, low: int 
 
 
 def test_a_duplicate_whose_copy_left_is_no_longer_surely_dead() -> None:
-    item = life(2, 8, [2], sure=5, revived=7)
+    item = life(2, 8, [2], sure=[(5, 6)])
 
     assert [item.is_surely_dead_at(call) for call in range(2, 9)] == [
         *(False, False, False),

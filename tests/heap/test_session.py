@@ -142,4 +142,4 @@ def test_copy_that_leaves_the_prompt_revives_the_one_before_it() -> None:
 
     dead = {(event.number, event.call) for event in heap.superseded}
     assert (3, 2) in dead
-    assert heap.revived.get(3) == 3
+    assert heap.revived == [(3, 3)]

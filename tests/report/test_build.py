@@ -172,3 +172,23 @@ def test_counts_beyond_32_bits_are_kept(tmp_path: Path) -> None:
     session = logged(tmp_path, {"prompt_tokens": 2**31 + 7, "completion_tokens": 1})
 
     assert (session.billed.input, session.conservation.exact_calls) == (2**31 + 7, 1)
+
+
+def listing(k: int, question: str) -> tuple[Part, Part]:
+    """Return a tool call and its answer, which is the same whatever was asked."""
+    request = Part("assistant", "tool_call", "tool_call:look", f'{{"q": "{question}"}}', "look", f"c{k}")
+    return request, Part("tool", "tool_result", "tool_result:look", "zebra quartz " * 20, "look", f"c{k}")
+
+
+def test_copy_is_surely_dead_only_while_a_later_one_is_there() -> None:
+    a, b, c = (listing(k, question) for k, question in enumerate(("one", "two", "three")))
+    task = said("look into it")
+    prompts = [[task], [task, *a], [task, *a, *b], [task, *a], [task, *a, *c], [task, *a]]
+    heap = next(heaps_of(Exchange(f"k{k}", tuple(p), (), session="s") for k, p in enumerate(prompts)))
+
+    made = session_profile(heap, "test", Pricing(None), Options(top=0))
+
+    first = next(row for row in made.objects if row.tag == "tool_result:look" and row.birth == 2)
+    tag = next(row for row in made.tags if row.tag == "tool_result:look")
+    assert tag.dead_low_token_calls == 2 * first.tokens
+    assert first.superseded_by is None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
 from ctxheap.analysis.study import study
-from ctxheap.heap.account import Account, Totals
+from ctxheap.heap.account import Account, Totals, superseded_spans
 from ctxheap.heap.attribution import PLAUSIBLE_FACTORS
 from ctxheap.heap.model import Usage
 from ctxheap.heap.records import Call, Heap, HeapObject
@@ -190,7 +190,11 @@ def _objects(heap: Heap, sums: Account, top: int, *, is_priced: bool) -> tuple[O
 
     chosen = nlargest(top or len(heap.objects), heap.objects, key=order)
     retained = retained_sizes(heap, [item.last for item in sums.objects])
-    by = {event.number: event.by for event in reversed(heap.superseded)}
+    by = {
+        number: spans[-1].by
+        for number, spans in superseded_spans(heap).items()
+        if spans[-1].last >= heap.objects[number].last
+    }
     return tuple(
         _object(
             item,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 from ctxheap.analysis.cache import (
@@ -48,7 +47,8 @@ MIN_TOKENS = 1_024
 
 OVERHEAD = frozenset({"framing", "unattributed"})
 """Kinds that the provider adds behind whatever comes last: no part of what a prompt shares."""
-_SERVED_SHARE = 0.9
+SERVED_SHARE = 0.9
+"""From this share of the old prefix on a bill shows that the cache outlived a pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +131,21 @@ def cache_breaks(study: Study) -> list[CacheBreak]:
 def passages(heap: Heap) -> Iterator[Passage]:
     """Yield what changed at every call but the first."""
     ttl = HOUR_SECONDS if writes_for_an_hour(call.usage for call in heap.calls) else FIVE_MINUTES_SECONDS
-    for before, call in pairwise(heap.calls):
-        yield _passage(heap, before, call, ttl_seconds=ttl)
+    for before, call, after in zip(heap.calls, heap.calls[1:], [*heap.calls[2:], None], strict=False):
+        yield _passage(heap, (before, call, after), ttl_seconds=ttl)
 
 
-def _passage(heap: Heap, before: Call, call: Call, *, ttl_seconds: int) -> Passage:
+def _passage(heap: Heap, around: tuple[Call, Call, Call | None], *, ttl_seconds: int) -> Passage:
+    before, call, _ = around
     if call.extends:
-        return _appended(heap, before, call, ttl_seconds=ttl_seconds)
+        return _appended(heap, around, ttl_seconds=ttl_seconds)
     old, new = _contents(heap, before), _contents(heap, call)
     resident = set(old)
     place = shared_prefix(old, new)
     sizes = dict(zip(call.numbers, call.tokens, strict=True))
     ahead = sum(sizes[number] for number in new[:place])
     number: int | None = None
-    cause = _outer_cause(before, call, ttl_seconds=ttl_seconds, ahead=ahead)
+    cause = _outer_cause(around, ttl_seconds=ttl_seconds, ahead=ahead)
     if place < min(len(old), len(new)):
         difference = _difference(heap, call, (old[place], new[place]), resident=resident)
         number = old[place] if difference == "eviction" else new[place]
@@ -155,18 +156,34 @@ def _passage(heap: Heap, before: Call, call: Call, *, ttl_seconds: int) -> Passa
     )
 
 
-def _appended(heap: Heap, before: Call, call: Call, *, ttl_seconds: int) -> Passage:
+def _appended(heap: Heap, around: tuple[Call, Call, Call | None], *, ttl_seconds: int) -> Passage:
     """Return the passage to a prompt that only grew, without looking at its parts one by one."""
+    before, call, _ = around
     kept = sum(call.tokens[: contents_length(heap, before)])
-    cause = _outer_cause(before, call, ttl_seconds=ttl_seconds, ahead=kept)
+    cause = _outer_cause(around, ttl_seconds=ttl_seconds, ahead=kept)
     return Passage(before, call, None, "", cause, kept, kept)
 
 
-def _outer_cause(before: Call, call: Call, *, ttl_seconds: int, ahead: int) -> Cause | None:
+def _outer_cause(around: tuple[Call, Call, Call | None], *, ttl_seconds: int, ahead: int) -> Cause | None:
     """Return what made the cache cold whatever the prompts are."""
+    before, call, after = around
     if before.model and call.model and before.model != call.model:
         return "model"
-    return "ttl" if _is_expired(before, call, ttl_seconds=ttl_seconds, ahead=ahead) else None
+    # Transcripts date a request by the record before it, so a pause may seem to lie behind the call.
+    is_late = after is not None and _is_paused(call, after, ttl_seconds) and _served(call, ahead) == 0
+    is_expired = _is_paused(before, call, ttl_seconds) and _served(call, ahead) < SERVED_SHARE
+    return "ttl" if is_expired or is_late else None
+
+
+def _is_paused(before: Call, call: Call, ttl_seconds: int) -> bool:
+    if before.started_ns is None or call.started_ns is None:
+        return False
+    return call.started_ns - before.started_ns > ttl_seconds * NS_PER_SECOND
+
+
+def _served(call: Call, ahead: int) -> float:
+    """Return the share of the old prefix that the bill shows as read; 0 where there is no bill."""
+    return call.usage.cache_read / ahead if call.usage is not None and ahead > 0 else 0.0
 
 
 def contents_length(heap: Heap, call: Call) -> int:
@@ -187,15 +204,6 @@ def shared_parts(heap: Heap, before: Call, call: Call) -> int:
 def _contents(heap: Heap, call: Call) -> tuple[int, ...]:
     """Return the prompt without what the provider adds: it stands behind whatever comes last."""
     return tuple(number for number in call.numbers if base_of(heap.objects[number].tag) not in OVERHEAD)
-
-
-def _is_expired(before: Call, call: Call, *, ttl_seconds: int, ahead: int) -> bool:
-    """Return whether the time to live passed, and the bill does not show that the cache outlived it."""
-    if before.started_ns is None or call.started_ns is None:
-        return False
-    if call.started_ns - before.started_ns <= ttl_seconds * NS_PER_SECOND:
-        return False
-    return call.usage is None or call.usage.cache_read < _SERVED_SHARE * ahead or ahead == 0
 
 
 def _difference(heap: Heap, call: Call, pair: tuple[int, int], *, resident: set[int]) -> Cause:

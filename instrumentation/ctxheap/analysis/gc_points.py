@@ -61,9 +61,10 @@ def _point(study: Study, passage: Passage, factors: Factors) -> GcPoint:
         life = study.account.lives[number]
         if not life.is_dead_at(call.number) or study.heap.objects[number].kind == "hidden":
             continue
-        is_sure = life.is_surely_dead_at(call.number)
         # a copy that is the only one again later is counted until then
-        stays = (life.low_until if is_sure else life.last) - call.number + 1
+        until = next((last for first, last in life.sure if first <= call.number <= last), None)
+        is_sure = until is not None
+        stays = (life.last if until is None else until) - call.number + 1
         tokens[is_sure] += size
         gross[is_sure] += cold_saving(factors, tokens=size, calls=stays).gross
         low.extend([number] if is_sure else [])

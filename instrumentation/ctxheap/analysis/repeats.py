@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ctxheap.analysis.study import Study
+from ctxheap.heap.account import superseded_spans
 from ctxheap.heap.facts.records import Repeat
 from ctxheap.heap.records import Call, Heap
 from ctxheap.heap.rent import rent
-from ctxheap.heap.supersession import Reason, Superseded
+from ctxheap.heap.supersession import Reason
 
 Repetition = Literal["duplicate", "superseded", "contained", "lines"]
 
@@ -121,20 +122,18 @@ def _sum(kind: Repetition, tag: str, members: Sequence[RepeatedState]) -> Repeat
 def _whole_spans(heap: Heap) -> dict[int, _Span]:
     """Return the calls at which an object is redundant as a whole, by its number."""
     ends = _chained_ends(heap)
-    spans = [_superseded_span(heap, event) for event in heap.superseded if event.reason in _REASONS]
+    spans = [
+        _Span(number, span.by, _REASONS[span.reason], 1.0, span.first, span.last)
+        for number, found in superseded_spans(heap).items()
+        for span in found
+        if span.reason in _REASONS
+    ]
     spans += [_contained_span(heap, each, ends) for each in heap.facts.repeats if each.kind == "contains"]
-    found: dict[int, _Span] = {}
+    whole: dict[int, _Span] = {}
     for span in sorted(spans, key=lambda each: (each.since, each.kind != "contained")):
         if span.since <= span.until and not heap.objects[span.number].inherent:
-            found.setdefault(span.number, span)
-    return found
-
-
-def _superseded_span(heap: Heap, event: Superseded) -> _Span:
-    last = heap.objects[event.number].last
-    if event.number in heap.revived:
-        last = min(last, heap.revived[event.number] - 1)
-    return _Span(event.number, event.by, _REASONS[event.reason], 1.0, event.call, last)
+            whole.setdefault(span.number, span)
+    return whole
 
 
 def _contained_span(heap: Heap, repeat: Repeat, ends: Mapping[int, int]) -> _Span:

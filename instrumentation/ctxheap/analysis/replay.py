@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from ctxheap import tokens as tokenizers
@@ -131,6 +131,9 @@ class _Run:
         for use in heap.uses:
             if use.grade == "used":
                 self._uses[use.call].append(use.number)
+        self._revived: defaultdict[int, list[int]] = defaultdict(list)
+        for number, call in heap.revived:
+            self._revived[call].append(number)
         self._events = defaultdict[int, list[tuple[int, str]]](list)
         for event in heap.superseded:
             self._events[event.call].append((event.number, event.reason))
@@ -142,6 +145,8 @@ class _Run:
 
     def step(self, call: Call, prompt: Sequence[Part]) -> Sent:
         """Replay one call and return what was sent."""
+        for number in self._revived.get(call.number, ()):
+            self._superseded.pop(number, None)
         for number, reason in self._events.get(call.number, ()):
             self._superseded.setdefault(number, (call.number, reason))
         self._sizes.turn_to(call)
@@ -151,7 +156,7 @@ class _Run:
         if collection.changes:
             residents = self._residents(call, prompt)
         parts = tuple(item.part for item in residents)
-        sent = self._send(call, residents, parts)
+        sent = self._send(call, prompt, residents=residents, parts=parts)
         if self._changes:
             self._check(call, prompt, parts)
         self._learn(call, prompt)
@@ -164,20 +169,19 @@ class _Run:
         for number, part in zip(call.numbers, prompt, strict=False):
             record = self._record_of.get(number)
             if record is None:
-                found.append(self._resident(number, part, call.number))
+                found.append(self._resident(number, part))
             elif record.number not in shown:
                 shown.add(record.number)
                 item = Resident(record.number, record.part, record.tokens, record.call, is_freed=True)
                 found.append(item)
         return found
 
-    def _resident(self, number: int, part: Part, call: int) -> Resident:
+    def _resident(self, number: int, part: Part) -> Resident:
         item = self._heap.objects[number]
         change = self._changes.get(number)
         last_use = self._last_use.get(number)
         since, reason = self._superseded.get(number, (0, ""))
-        is_back = self._heap.revived.get(number, call + 1) <= call
-        if is_back or (last_use is not None and last_use > since):
+        if last_use is not None and last_use > since:
             reason = ""
         return Resident(
             number=number,
@@ -192,7 +196,7 @@ class _Run:
         )
 
     def _moment(self, call: Call, residents: Sequence[Resident]) -> Moment:
-        identities = [self._identity(item) for item in residents]
+        identities = [item.part.identity for item in residents]
         factors = self._factors or factors_of(None, call.model, hour=self._is_hourly)
         assumed = self._policy.cache
         return Moment(
@@ -204,9 +208,6 @@ class _Run:
             paid=self._paid,
             compactions=len(self._records),
         )
-
-    def _identity(self, item: Resident) -> Hashable:
-        return (item.number, item.part.identity) if item.is_freed else item.number
 
     def _apply(self, collection: Collection, call: Call, residents: Sequence[Resident]) -> None:
         """Take over what the collector decided."""
@@ -242,29 +243,22 @@ class _Run:
         cost = factors.read * context + factors.output * written
         self._spent.append((cost, factors.usd(cost)))
 
-    def _send(self, call: Call, residents: Sequence[Resident], parts: tuple[Part, ...]) -> Sent:
+    def _send(
+        self, call: Call, prompt: Sequence[Part], *, residents: Sequence[Resident], parts: tuple[Part, ...]
+    ) -> Sent:
         """Bill the recorded and the replayed prompt, each through its own cache."""
         billed = dict(zip(call.numbers, call.tokens, strict=True))
         # A negative rest says that the capture holds more than was billed: there is nothing to send.
-        whole = [number for number in call.numbers if billed[number] >= 0]
-        sizes = [billed[number] for number in whole]
-        self._charge(self._base, self._base_cache, call, whole, sizes)
-        rest = [
-            number for number in call.numbers[len(call.numbers) - self._extra(call) :] if billed[number] > 0
-        ]
-        now = [item.tokens if item.is_freed else max(0, billed[item.number]) for item in residents] + [
-            billed[number] for number in rest
-        ]
-        identities = (*(self._identity(item) for item in residents), *rest)
-        served, usd = self._charge(self._bill, self._cache, call, identities, now)
+        rest = [number for number in call.numbers[len(prompt) :] if billed[number] > 0]
+        sizes = [max(0, tokens) for tokens in call.tokens[: len(prompt)]]
+        now = [item.tokens if item.is_freed else max(0, billed[item.number]) for item in residents]
+        beyond = [billed[number] for number in rest]
+        recorded = [*(part.identity for part in prompt), *rest]
+        identities: tuple[Hashable, ...] = (*(part.identity for part in parts), *rest)
+        self._charge(self._base, self._base_cache, call, recorded, sizes + beyond)
+        served, usd = self._charge(self._bill, self._cache, call, identities, now + beyond)
         self._prompts[call.number] = served.input
-        return Sent(call.number, parts, identities, tuple(now), served, usd)
-
-    def _extra(self, call: Call) -> int:
-        """Return how many objects of a call stand for no part of its prompt: framing and the rest."""
-        return sum(
-            self._heap.objects[number].tag in {"framing", "unattributed"} for number in call.numbers[-2:]
-        )
+        return Sent(call.number, parts, identities, tuple(now + beyond), served, usd)
 
     def _charge(
         self, bill: Bill, cache: PromptCache, call: Call, identities: Sequence[Hashable], sizes: Sequence[int]

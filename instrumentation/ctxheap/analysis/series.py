@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from ctxheap.analysis.study import Study
-from ctxheap.heap.phases import Life
-from ctxheap.heap.presumed import ReuseGaps, gaps_of
+from ctxheap.heap.phases import Life, Span
+from ctxheap.heap.presumed import Gaps, gaps_of, least_idle
+from ctxheap.heap.survival import kaplan_meier
 
 MIN_IDLE_CALLS = 3
+MIN_OWN_GAPS = 80
 ALL_TAGS = ""
 SEARCHES = ("glob", "grep", "search", "find", "list", "tree")
 
@@ -87,10 +89,9 @@ def dead_series(study: Study, theta: ThetaOf | None = None) -> dict[str, Series]
     ):
         if life.high is None or (item.number in reported and life.low is None):
             continue
-        stretch = _stretch(life, life.high, bounds(item.tag))
-        if stretch is not None:
-            tokens = totals.dead / (life.last - life.high + 1)
-            death = Death(item.number, *stretch, tokens, life.low is not None)
+        tokens = totals.dead / (life.last - life.high + 1)
+        for first, last in _stretches(life, life.high, bounds(item.tag)):
+            death = Death(item.number, first, last, tokens, life.low is not None)
             found.setdefault(item.tag, []).append(death)
     return {tag: _series(tag, deaths, calls=calls) for tag, deaths in found.items()}
 
@@ -112,12 +113,12 @@ def _is_search(tool: str) -> bool:
     return any(word in tool.lower() for word in SEARCHES)
 
 
-def _stretch(life: Life, high: int, bound: float) -> tuple[int, int] | None:
-    """Return the first and last call at which an object is taken for dead, None if it never is."""
+def _stretches(life: Life, high: int, bound: float) -> Sequence[Span]:
+    """Return the first and last calls of the stretches in which an object is taken for dead."""
     idle = life.last - (life.last_use or life.birth)
     if idle >= bound:
-        return high, life.last
-    return None if life.low is None else (life.low, life.low_until)
+        return [(high, life.last)]
+    return life.sure
 
 
 def _series(tag: str, deaths: list[Death], *, calls: int) -> Series:
@@ -136,31 +137,39 @@ def idle_bounds(study: Study, theta: ThetaOf | None = None) -> Callable[[str], f
     tags while those of one are too few, else three calls: half the session, which SPEC 5.5 named
     first, hid 31 of 64 labelled leaks. In a running session nothing else counts but what is surely dead.
     """
-    own = own_gaps(study)
     calls = len(study.heap.calls)
+    own = None if study.is_running else own_theta(study)
 
     def bound(tag: str) -> float:
         known = theta(tag) if theta else None
         if known is not None or study.is_running:
             return math.inf if known is None else known
-        for name in (tag, ALL_TAGS):
-            known = own.theta(name, horizon=calls / 2)
-            if known is not None:
-                return min(known, max(1, calls // 2))
-        return MIN_IDLE_CALLS
+        return MIN_IDLE_CALLS if own is None else min(own(tag), max(1, calls // 2))
 
     return bound
 
 
-def own_gaps(study: Study) -> ReuseGaps:
-    """Return the reuse gaps of the session's own objects."""
-    gaps = ReuseGaps()
+def own_theta(study: Study) -> Callable[[str], int] | None:
+    """Return θ by tag from the session's own reuse gaps, over all tags while those of one are few.
+
+    Returns None where all tags together have fewer than 80 known gaps.
+    """
+    gaps: dict[str, list[Gaps]] = {ALL_TAGS: []}
     for item, uses in zip(study.heap.objects, study.account.uses, strict=True):
         if not item.inherent:
             found = gaps_of(item.birth, item.last, list(uses))
-            gaps.add(item.tag, found)
-            gaps.add(ALL_TAGS, found)
-    return gaps
+            gaps[ALL_TAGS].append(found)
+            gaps.setdefault(item.tag, []).append(found)
+    horizon = len(study.heap.calls) / 2
+    thetas = {
+        tag: least_idle(
+            kaplan_meier((known for one in found for known in one.known), (one.open for one in found)),
+            horizon=horizon,
+        )
+        for tag, found in gaps.items()
+        if sum(len(one.known) for one in found) >= MIN_OWN_GAPS
+    }
+    return None if ALL_TAGS not in thetas else lambda tag: thetas.get(tag, thetas[ALL_TAGS])
 
 
 def segments(study: Study) -> list[range]:

@@ -24,6 +24,7 @@ class Suggestion:
         tag: What it is about.
         rule: The rule of a policy, None for advice.
         objects: Numbers of the objects that it would have freed here, in the order of leaving.
+        freed_at: The call of each, the first whose prompt goes without it.
         tokens: Tokens that would have left the prompt, receipts taken off.
         token_calls: The same, summed over the calls to each object's end.
         gross_tokens: What is no longer billed.
@@ -43,6 +44,7 @@ class Suggestion:
     tag: str
     rule: Rule | None
     objects: tuple[int, ...] = ()
+    freed_at: tuple[int, ...] = ()
     tokens: int = 0
     token_calls: int = 0
     gross_tokens: float = 0.0

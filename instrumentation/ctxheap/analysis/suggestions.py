@@ -24,7 +24,7 @@ from ctxheap.analysis.suggestion_records import Confidence, Suggestion
 from ctxheap.analysis.upstream import Offer, Paragraph
 from ctxheap.analysis.upstream_advice import top_k_advice, upstream_advice
 from ctxheap.analysis.verdicts import Leak
-from ctxheap.reclaim.policy import Match, Policy, Rule
+from ctxheap.reclaim.policy import READS, Match, Policy, Rule
 
 MEDIUM_WATCHED = 20
 """Objects seen idle that long from which on an idle rule is more than a guess."""
@@ -69,7 +69,7 @@ def policy_of(suggestions: Iterable[Suggestion]) -> Policy:
         key=lambda rule: order.index(rule.action),
     )
     pins = [each.rule.match for each in chosen if each.rule and each.action == "pin"]
-    return Policy(rules=tuple(rules), pins=tuple(pins), trigger="economic")
+    return Policy(rules=tuple(rules), pins=tuple(pins), trigger="economic", idempotent_tools=READS)
 
 
 @dataclass(slots=True)
@@ -92,9 +92,10 @@ class _Weighing:
         while kept:
             weighed = self._together([found[place] for place in kept])
             figures = dict(zip(kept, weighed, strict=True))
-            idle = [place for place in kept if not figures[place].objects]
             worst = min(kept, key=lambda place: figures[place].net_tokens)
-            dropped = idle or ([worst] if figures[worst].net_tokens <= 0 else [])
+            # what a dropped rule leaves may fall to one that has nothing yet, so those go last
+            dropped = [worst] if figures[worst].net_tokens < 0 else []
+            dropped = dropped or [place for place in kept if figures[place].net_tokens <= 0]
             suggestions.update((place, _dropped(figures[place])) for place in dropped)
             if not dropped:
                 suggestions.update((place, _accepted(figures[place])) for place in kept)
@@ -107,7 +108,7 @@ class _Weighing:
             return f"would free {len(proposal.used_later)} objects that were used later"
         if proposal.tag in thrashing:
             return "what left the prompt under this tag was fetched again too often"
-        return ""
+        return proposal.doubt
 
     def _alone(self, proposal: Proposal) -> Suggestion:
         return self._together([proposal])[0]
@@ -170,6 +171,7 @@ class _Weighing:
             tag=proposal.tag,
             rule=proposal.rule,
             objects=tuple(numbers),
+            freed_at=tuple(freed[number].call for number in numbers),
             tokens=sums.tokens,
             token_calls=sums.token_calls,
             gross_tokens=sums.gross,

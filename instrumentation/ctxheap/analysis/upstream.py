@@ -22,6 +22,8 @@ from ctxheap.heap.subject import base_of
 
 MIN_SESSIONS = 5
 """Sessions from which on "never" is worth a word."""
+MIN_PROMPT_SESSIONS = 50
+"""The same for a paragraph, which only some tasks need: never in 50 is at most 6 % at 95 % confidence."""
 MIN_TELLING = 6
 """Names and uncommon words that a paragraph needs for its silence to mean something."""
 _MCP = re.compile(r"mcp__(.+?)__")
@@ -171,7 +173,9 @@ def never_called(offers: Iterable[Offer], *, min_sessions: int = MIN_SESSIONS) -
     return [offer for offer in offers if offer.is_unused and offer.sessions >= min_sessions]
 
 
-def never_taken_up(paragraphs: Iterable[Paragraph], *, min_sessions: int = MIN_SESSIONS) -> list[Paragraph]:
+def never_taken_up(
+    paragraphs: Iterable[Paragraph], *, min_sessions: int = MIN_PROMPT_SESSIONS
+) -> list[Paragraph]:
     """Return the paragraphs that enough sessions were sent and no output took anything up from.
 
     These are candidates for a condition, not for deletion: a rule that was obeyed leaves no trace.

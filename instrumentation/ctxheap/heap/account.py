@@ -12,6 +12,7 @@ from ctxheap.heap.phases import Life, effective_uses, life
 from ctxheap.heap.records import Call, Heap, HeapObject
 from ctxheap.heap.rent import Rates, rent
 from ctxheap.heap.subject import results_of
+from ctxheap.heap.supersession import Reason
 
 NEXT = "next"
 
@@ -48,6 +49,16 @@ class Totals:
         """Add the sums of an object to those of its tag."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(frozen=True, slots=True)
+class SupersededSpan:
+    """Hold the calls from `first` to `last` at which an object is redundant because of object `by`."""
+
+    by: int
+    reason: Reason
+    first: int
+    last: int
 
 
 @dataclass(slots=True)
@@ -116,7 +127,7 @@ class _Sums:
         self._first_use = [0 if item.inherent else item.first_use or 0 for item in lives]
         self._dead_from = [item.high or never for item in lives]
         self._sure_from = [item.low or never for item in lives]
-        self._sure_until = [item.low_until for item in lives]
+        self._sure_until = [item.sure[0][1] if item.sure else never for item in lives]
         self._paid, self._lag, self._dead, self._dead_low = ([0] * count for _ in range(4))
         self._rent, self._dead_usd, self._dead_low_usd = ([0.0] * count for _ in range(3))
         self._first, self._last = [0] * count, [0] * count
@@ -126,14 +137,15 @@ class _Sums:
         k = call.number
         paid, money, last = self._paid, self._rent, self._last
         lag, dead, dead_usd = self._lag, self._dead, self._dead_usd
-        dead_from, first_use, sure_from = self._dead_from, self._first_use, self._sure_from
+        dead_from, first_use = self._dead_from, self._first_use
+        sure_from, sure_until = self._sure_from, self._sure_until
         for number, tokens, usd in zip(call.numbers, call.tokens, rents, strict=True):
             paid[number] += tokens
             money[number] += usd
             if k >= dead_from[number]:
                 dead[number] += tokens
                 dead_usd[number] += usd
-                if sure_from[number] <= k <= self._sure_until[number]:
+                if sure_from[number] <= k and (k <= sure_until[number] or self._is_sure(number, k)):
                     self._dead_low[number] += tokens
                     self._dead_low_usd[number] += usd
             elif k < first_use[number]:
@@ -141,6 +153,10 @@ class _Sums:
             last[number] = tokens
         for number in call.born:
             self._first[number] = last[number]
+
+    def _is_sure(self, number: int, call: int) -> bool:
+        """Return whether an object that was surely dead once, and revived, is so again."""
+        return self._lives[number].is_surely_dead_at(call)
 
     def totals(self) -> Iterator[Totals]:
         """Yield the sums of each object, by number."""
@@ -188,17 +204,30 @@ def _rules(item: HeapObject, calls: Iterable[int], known: Mapping[int, str]) -> 
 
 def lives_of(heap: Heap, uses: Sequence[Mapping[int, str]]) -> list[Life]:
     """Return the life of every object from its uses and from what superseded it."""
-    sure: dict[int, int] = {}
-    for event in heap.superseded:
-        sure.setdefault(event.number, event.call)
+    sure = superseded_spans(heap)
     return [
         life(
             item.birth,
             item.last,
             list(calls),
             inherent=item.inherent,
-            sure=sure.get(item.number),
-            revived=heap.revived.get(item.number),
+            sure=[(found.first, found.last) for found in sure.get(item.number, ())],
         )
         for item, calls in zip(heap.objects, uses, strict=True)
     ]
+
+
+def superseded_spans(heap: Heap) -> dict[int, list[SupersededSpan]]:
+    """Return when each object was surely dead, uses left aside: once, or again after each revival."""
+    ends: dict[int, list[int]] = {}
+    for number, call in heap.revived:
+        ends.setdefault(number, []).append(call - 1)
+    spans: dict[int, list[SupersededSpan]] = {}
+    for event in heap.superseded:
+        found = spans.setdefault(event.number, [])
+        if found and found[-1].last >= event.call:
+            continue
+        last = next((end for end in ends.get(event.number, ()) if end >= event.call), None)
+        end = heap.objects[event.number].last if last is None else last
+        found.append(SupersededSpan(event.by, event.reason, event.call, end))
+    return spans

@@ -7,13 +7,15 @@ birth       first use        last use            last call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ctxheap.heap.subject import OWN_TEXT, Subject, base_of, results_of
 
 Phase = Literal["lag", "use", "drag", "void"]
+Span = tuple[int, int]
+"""First and last call of a stretch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,8 @@ class Life:
         first_use: First call that used it, None if none did.
         last_use: Last call that used it, None if none did.
         inherent: Whether it is in use for as long as it is there.
-        sure: First call at which something superseded it, None if nothing did.
-        revived: First call at which that no longer held: the later copy of a duplicate is gone.
+        sure: First and last call of each stretch in which it was surely dead, in order: something
+            had superseded it, and for a duplicate the later copy was there.
     """
 
     birth: int
@@ -45,8 +47,7 @@ class Life:
     first_use: int | None = None
     last_use: int | None = None
     inherent: bool = False
-    sure: int | None = None
-    revived: int | None = None
+    sure: tuple[Span, ...] = ()
 
     @property
     def high(self) -> int | None:
@@ -59,15 +60,7 @@ class Life:
     @property
     def low(self) -> int | None:
         """Return the first call of the lower dead end, never before `high` (SPEC 5.5)."""
-        if self.sure is None or self.high is None:
-            return None
-        call = max(self.sure, self.high)
-        return call if call <= self.low_until else None
-
-    @property
-    def low_until(self) -> int:
-        """Return the last call of the lower dead end, where there is one."""
-        return self.last if self.revived is None else min(self.last, self.revived - 1)
+        return self.sure[0][0] if self.sure else None
 
     def phase_at(self, call: int) -> Phase:
         """Return the phase of the object at a call of its life."""
@@ -85,7 +78,7 @@ class Life:
 
     def is_surely_dead_at(self, call: int) -> bool:
         """Return whether the object was dead at a call of its life, lower end."""
-        return self.low is not None and self.low <= call <= self.low_until
+        return any(first <= call <= last for first, last in self.sure)
 
 
 def life(
@@ -94,13 +87,19 @@ def life(
     uses: Sequence[int],
     *,
     inherent: bool = False,
-    sure: int | None = None,
-    revived: int | None = None,
+    sure: Iterable[Span] = (),
 ) -> Life:
-    """Return the life of an object from the calls that used it; uses outside of it do not count."""
+    """Return the life of an object from the calls that used it; uses outside of it do not count.
+
+    `sure` holds the first and last calls at which something later made it redundant.
+    """
     within = [call for call in uses if birth <= call <= last]
     first, final = (min(within), max(within)) if within else (None, None)
-    return Life(birth, last, first, final, inherent, sure, revived)
+    item = Life(birth, last, first, final, inherent)
+    if item.high is None:
+        return item
+    spans = [(max(start, item.high), min(stop, last)) for start, stop in sure]
+    return replace(item, sure=tuple(span for span in spans if span[0] <= span[1]))
 
 
 def phases(birth: int, last: int, uses: Sequence[int], *, inherent: bool = False) -> Phases:

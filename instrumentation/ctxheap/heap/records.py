@@ -78,6 +78,6 @@ class Heap:
     calls: list[Call] = field(default_factory=list[Call])
     uses: list[Use] = field(default_factory=list[Use])
     superseded: list[Superseded] = field(default_factory=list[Superseded])
-    revived: dict[int, int] = field(default_factory=dict[int, int])
-    """Objects that a later copy made surely dead, until the call at which that copy was gone."""
+    revived: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Objects that a later copy had made surely dead, with the call at which that copy was gone."""
     facts: Facts = field(default_factory=Facts)

@@ -162,7 +162,7 @@ class HeapBuilder:
             self._evidence.drop(number)
             self._facts.drop(number, call)
             for revived in self._ledger.dropped(number):
-                self._heap.revived[revived] = call
+                self._heap.revived.append((revived, call))
 
     def _measure(self) -> None:
         """Replace estimates by what billed growth says (see `heap.sizes`)."""

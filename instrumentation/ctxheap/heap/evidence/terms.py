@@ -93,28 +93,26 @@ class Terms(NamedTuple):
 def credited(memory: Memory, output: Output) -> dict[int, Credit]:
     """Return who is credited with the atoms of an output, by object number."""
     found: dict[int, Credit] = {}
-    for atom in memory.watch(output.atoms):
+    for atom in output.atoms:
         held = memory.holding(atom)
         if not held or (atom in held[0].call.asked and not is_handle(atom)):
             continue
-        newest = held[0]
-        credit = found.get(newest.number)
+        credit = found.get(held[0].number)
         if credit is None:
-            credit = found[newest.number] = Credit()
-        share = memory.weights[atom] / memory.sources(held)
-        _mention(credit, atom, newest, share, in_text=atom in output.said, when=memory.said.get(atom))
+            credit = found[held[0].number] = Credit()
+        _mention(credit, atom, memory, held, output)
     return found
 
 
-def _mention(
-    credit: Credit, atom: str, newest: Item, share: float, *, in_text: bool, when: int | None
-) -> None:
-    """Note a mention of an atom that the model said last at `when`, None if never."""
-    if atom in newest.leaves and not is_handle(atom):
+def _mention(credit: Credit, atom: str, memory: Memory, held: list[Item], output: Output) -> None:
+    share = memory.weights[atom] / memory.sources(held)
+    if atom in held[0].leaves and not is_handle(atom):
         share *= LEAF_WEIGHT
+    in_text = atom in output.said
+    when = memory.said.get(atom)
     if when is None:
         credit.first.append(share)
-    elif when < newest.order:
+    elif when < held[0].order:
         credit.echo.append(share)
     else:
         credit.retold += in_text

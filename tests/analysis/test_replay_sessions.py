@@ -1,0 +1,136 @@
+"""Check replay: its bill against brute force, that it sees no future, and what it calls regret."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from analysis.replayed import FACTORS, brute_force, heap_of, policy, rates_of, session, words_for
+from ctxheap.analysis.replay import replay
+from ctxheap.analysis.replay_records import Bill, ReplayReport, Sent
+from ctxheap.heap.model import Exchange
+from ctxheap.reclaim import collector
+from ctxheap.reclaim.ledger import AuditLog
+from ctxheap.reclaim.policy import Policy, Trigger, default_policy
+from ctxheap.reclaim.requests import SHAPES, refused
+from ctxheap_collector.report.build import heaps_of
+from ctxheap_collector.report.pricing import Pricing
+from ctxheap_collector.transcripts.detect import read_all
+
+CASES = 3_000
+WORKERS = 6
+
+
+def run(exchanges: list[Exchange], found: Policy) -> tuple[ReplayReport, list[Sent]]:
+    sent: list[Sent] = []
+    heap = heap_of(exchanges)
+    report = replay(heap, exchanges, found, rates_of=rates_of, counter_for=words_for, watch=sent.append)
+    return report, sent
+
+
+@pytest.fixture
+def short_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let compactions happen in sessions of a few hundred tokens."""
+    monkeypatch.setattr(collector, "WHOLE_TAIL_TOKENS", 20)
+
+
+@pytest.mark.usefixtures("short_tail")
+@pytest.mark.parametrize("first", range(0, CASES, CASES // WORKERS))
+def test_bill_equals_the_brute_force_ledger_and_every_prompt_is_valid(first: int) -> None:
+    actions: set[str] = set()
+    for seed in range(first, first + CASES // WORKERS):
+        random = Random(seed)
+        exchanges, found = session(random), policy(random)
+
+        report, sent = run(exchanges, found)
+
+        bills = brute_force(sent, heap_of(exchanges).calls, found)
+        read, written, uncached = (sum(column) for column in zip(*bills, strict=True))
+        cost = uncached * FACTORS[0] + read * FACTORS[1] + written * FACTORS[2]
+        bill = report.bill
+        assert (bill.read, bill.written, bill.uncached) == (read, written, uncached), seed
+        assert (bill.equivalents, bill.usd) == (cost, cost / 2**10), seed
+        assert report.refusals == (), seed
+        assert [refused(item.parts, shape) for item in sent for shape in SHAPES] == [[]] * (3 * len(sent)), (
+            seed
+        )
+        actions |= {item.action for item in report.freed}
+    assert actions == {"dedupe", "truncate", "evict", "compact"}
+
+
+@pytest.mark.usefixtures("short_tail")
+@pytest.mark.parametrize("seed", range(200))
+def test_decisions_do_not_change_when_the_future_is_cut_off(seed: int) -> None:
+    random = Random(seed)
+    exchanges, found = session(random), policy(random)
+    known = max(1, len(exchanges) // 2)
+
+    whole, _ = run(exchanges, found)
+    cut, _ = run(exchanges[:known], found)
+
+    assert [item for item in whole.freed if item.call <= known] == list(cut.freed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_policy_without_rules_changes_nothing(seed: int) -> None:
+    report, _ = run(session(Random(seed)), Policy(budget_tokens=1))
+
+    assert (report.freed, report.regrets, report.net_usd) == ((), (), 0.0)
+    assert report.bill == report.baseline
+
+
+@pytest.mark.usefixtures("short_tail")
+@pytest.mark.parametrize("seed", range(50))
+def test_whatever_is_removed_is_whole_in_the_log(seed: int) -> None:
+    random = Random(seed)
+    exchanges, found = session(random), policy(random)
+    heap, log = heap_of(exchanges), AuditLog()
+
+    report = replay(heap, exchanges, found, rates_of=rates_of, counter_for=words_for, log=log)
+
+    originals = {heap.objects[item.number].id.partition("#")[0] for item in report.freed}
+    kept = [log.original(item.number) for item in report.freed]
+    assert {part.identity.hex() for part in kept if part is not None} == originals
+    assert len(log.entries) == len(report.freed)
+
+
+GENERATOR = Path(__file__).resolve().parents[3] / "shared" / "eval" / "gen_transcript.py"
+FORMATS = ("claude-code", "openai-requests", "anthropic-requests", "openai-messages")
+
+
+def replayed(folder: Path, format_: str, trigger: Trigger) -> ReplayReport:
+    path = folder / f"{format_}.jsonl"
+    command = [sys.executable, str(GENERATOR), "--format", format_, "--steps", "60", "-o", str(path)]
+    subprocess.run(command, check=True)
+    exchanges = [exchange for reading in read_all([str(path)]) for exchange in reading.exchanges]
+    heap = next(iter(heaps_of(exchanges)))
+    found = replace(default_policy(), trigger=trigger, budget_tokens=20_000)
+    return replay(heap, exchanges, found, rates_of=Pricing(None).rates)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not GENERATOR.is_file(), reason="the shared corpus is not beside the repository")
+@pytest.mark.parametrize("format_", FORMATS)
+def test_only_naive_recency_frees_the_value_that_the_last_step_needs(tmp_path: Path, format_: str) -> None:
+    eager = replayed(tmp_path, format_, "eager")
+    careful = [replayed(tmp_path, format_, trigger) for trigger in ("on_demand", "economic")]
+
+    late = [item for item in eager.regrets if item.is_certain and item.used >= 59]
+    assert [(item.tag.split(":")[0], item.freed < 10, item.equivalents > 0) for item in late] == [
+        ("tool_result", True, True)
+    ]
+    assert eager.refusals == ()
+    for report in careful:
+        assert report.freed
+        assert report.refusals == ()
+        assert [item for item in report.regrets if item.is_certain] == []
+        assert late[0].number not in {item.number for item in report.freed}
+
+
+def test_bill_adds_its_classes_up() -> None:
+    assert Bill(read=3, written=4, uncached=5).input == 12
