@@ -40,10 +40,12 @@ def test_while_a_session_runs_the_word_is_growing_so_far() -> None:
     assert verdicts(running)[0].verdict == "growing so far"
 
 
-def test_a_running_session_leaks_where_the_fleet_knows_the_gaps() -> None:
+def test_a_running_session_is_judged_by_its_dead_tokens_where_the_fleet_knows_the_gaps() -> None:
     running = session(stale(40), calls=40, setting=Setting(is_running=True))
 
-    assert verdicts(running, theta=lambda tag: 5)[0].verdict == "leak"
+    found = verdicts(running, theta=lambda tag: 5)[0]
+
+    assert (found.verdict, found.severity, found.tested) == ("growing so far", "critical", "dead")
 
 
 def test_one_early_listing_carried_to_the_end_is_ballast() -> None:

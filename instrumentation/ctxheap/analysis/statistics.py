@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from operator import mul
 from statistics import NormalDist, median
 
 MAX_EXACT = 10
@@ -116,7 +117,7 @@ def hamed_rao(values: Sequence[float], *, slope: float) -> float:
     bound = ONE_SIDED_Z / math.sqrt(count)
     weighted = 0.0
     for lag in range(1, count - 2):
-        rho = sum(a * b for a, b in zip(centred, centred[lag:], strict=False)) / spread
+        rho = sum(map(mul, centred, centred[lag:])) / spread
         if rho < bound:
             break
         weighted += (count - lag) * (count - lag - 1) * (count - lag - 2) * rho

@@ -40,7 +40,8 @@ class Leak:
     """Hold the verdict on one tag of a session.
 
     Attributes:
-        severity: By `share`; None unless the verdict is `leak` or `ballast`.
+        severity: By `share`; None unless the verdict is `leak` or `ballast`, or would be `leak` if the
+            session had ended.
         is_unusual: Whether `share` is above the 90th percentile of the agent's own history.
         slope: Growth of the floors of the tested series, in tokens per call.
         p: One-sided score of the trend, not a calibrated level; `q` is it over the session's tags.
@@ -114,13 +115,15 @@ def verdicts(
             )
             leak = judged if judged.verdict in ("leak", "ballast") or leak.verdict == "stable" else leak
         leak = _sized(leak, dead.get(tag), totals, weights=weights)
+        if study.is_running and leak.verdict == "leak":
+            leak = replace(leak, verdict="growing so far")
         found.append(_priced(_unusual(leak, history or {}), study, dead.get(tag), remaining=remaining))
     return sorted(found, key=_rank)
 
 
 def _rank(leak: Leak) -> tuple[int, bool, float]:
-    order = {"leak": 0, "ballast": 1}
-    return order.get(leak.verdict, len(order)), not leak.is_echo, -leak.score_tokens
+    order = 2 if leak.severity is None else leak.verdict == "ballast"
+    return order, not leak.is_echo, -leak.score_tokens
 
 
 def echoes(study: Study) -> frozenset[str]:
