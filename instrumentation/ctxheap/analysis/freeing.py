@@ -121,6 +121,7 @@ class _Player:
     _paid: dict[int, float] = field(default_factory=dict[int, float])
     _waiting: dict[int, list[int]] = field(default_factory=dict[int, "list[int]"])
     _ready: set[int] = field(default_factory=set[int])
+    _gone: list[int] = field(default_factory=list[int])
     _places: dict[int, int] = field(default_factory=dict[int, int])
     _count: int = 0
 
@@ -136,17 +137,16 @@ class _Player:
         """Free what is due before a call, then bill the call."""
         self._ready.update(self._waiting.get(call.number, ()))
         self._locate(call)
-        gone = [number for number in self.freed if number in self._places]
         ready = [number for number in self._ready if number in self._places]
-        if not gone and not ready:
+        if not self._gone and not ready:
             return
         shared, factors = self.course.shared[call.number - 1], self.course.factors[call.number - 1]
         sizes = list(call.tokens)
-        for number in gone:
+        for number in self._gone:
             sizes[self._places[number]] = self._rest(number, sizes)
         if ready:
             self._collect(call, ready, sizes, shared=shared, factors=factors)
-        for number in self._places.keys() & self.freed.keys():
+        for number in self._gone:
             place = self._places[number]
             self._save(number, call.tokens[place] - sizes[place], place < shared, factors)
 
@@ -189,6 +189,7 @@ class _Player:
             tokens = sizes[place] - rest
             sizes[place] = rest
             self._ready.discard(number)
+            self._gone.append(number)
             self.freed[number] = Freed(number, call.number, tokens, context)
             if place < shared:
                 cached[number] = tokens
@@ -222,6 +223,10 @@ class _Player:
         for place, number in enumerate(call.numbers[start:], start):
             if number in self._left:
                 self._places[number] = place
+        if not start:
+            objects = self.study.heap.objects
+            self._ready = {number for number in self._ready if objects[number].last >= call.number}
+            self._gone = [number for number in self.freed if number in self._places]
         self._count = contents_length(self.study.heap, call)
 
 

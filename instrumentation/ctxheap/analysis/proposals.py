@@ -33,6 +33,8 @@ EVICTABLE = FREEABLE - {"tool_call"}
 RECEIPT_TOKENS = 60
 MIN_TOKENS = 200
 """Objects below this are not worth a receipt."""
+MIN_IDLE_TOKENS = 500
+"""Objects below this stay however idle: fetching one again costs a whole call, whatever its size."""
 MIN_IDLE_CALLS = 6
 USUAL_IDLE_CALLS = 12
 MIN_WATCHED = 20
@@ -164,7 +166,7 @@ def _evict(
     study: Study, leak: Leak, items: Sequence[HeapObject], reuse: Reuse, theta: ThetaOf | None
 ) -> Iterator[Proposal]:
     """Yield the usual idle rule where it would err, and the one that waits beyond every known gap."""
-    large = [item for item in items if _size(study, item) >= MIN_TOKENS]
+    large = [item for item in items if _size(study, item) >= MIN_IDLE_TOKENS]
     longest = reuse.longest(leak.tag)
     fleet = theta(leak.tag) if theta else None
     safe = max(MIN_IDLE_CALLS, ceil(IDLE_MARGIN * longest), fleet or 0)
@@ -175,7 +177,7 @@ def _evict(
             Rule(
                 "evict",
                 Match(tags=(leak.tag,)),
-                When(idle_calls=idle, min_tokens=MIN_TOKENS),
+                When(idle_calls=idle, min_tokens=MIN_IDLE_TOKENS),
                 reason=f"{leak.verdict}: not used for {idle} calls",
             ),
             large,

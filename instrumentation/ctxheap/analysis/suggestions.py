@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ctxheap.analysis.compaction_advice import compaction_advice
 from ctxheap.analysis.freeing import Candidate, Course, Freed, course_of, play, totals
 from ctxheap.analysis.proposals import Proposal, proposals
 from ctxheap.analysis.regret import Regret
@@ -55,9 +56,20 @@ def suggest(
     found = weighed.judge(proposals(study, leaks, reuse, theta=theta), thrashing=thrashing)
     found = [_with_repeats(each, repeats) for each in found]
     found += weighed.pins([each for each in found if not each.accepted], found)
+    found += _unless_others(compaction_advice(study, weighed.course, theta=theta), found)
     found += top_k_advice(study, weighed.course)
     found += upstream_advice(upstream, weighed.course.factors[-1]) if weighed.course.factors else []
     return sorted(found, key=lambda each: (not each.accepted, -each.net_tokens, each.action, each.tag))
+
+
+def _unless_others(compactions: Iterable[Suggestion], found: Iterable[Suggestion]) -> list[Suggestion]:
+    """Return compactions, refused where other rules are accepted: what those save it cannot save again."""
+    others = any(each.accepted and each.objects for each in found)
+    reason = "other rules free what is dead and leave the rest as it is"
+    return [
+        replace(each, accepted=False, reason=reason) if each.accepted and others else each
+        for each in compactions
+    ]
 
 
 def policy_of(suggestions: Iterable[Suggestion]) -> Policy:
