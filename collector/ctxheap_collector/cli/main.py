@@ -10,14 +10,14 @@ from types import ModuleType
 from typing import Final, cast
 
 from ctxheap import __version__
-from ctxheap_collector.cli import demo, profile
+from ctxheap_collector.cli import demo, profile, replay
 from ctxheap_collector.cli.exits import CommandError, Exit
 from ctxheap_collector.cli.world import World
 
 Run = Callable[[argparse.Namespace, World], Exit]
 
 # One module a command: `add_parser` describes it, `run` is found through the parser's defaults.
-COMMANDS: Final[tuple[ModuleType, ...]] = (profile, demo)
+COMMANDS: Final[tuple[ModuleType, ...]] = (profile, replay, demo)
 
 EPILOG: Final = """\
 examples:
