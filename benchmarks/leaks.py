@@ -71,7 +71,7 @@ def generator_report(path: Path, *, seed: int, per_kind: int) -> Report:
         },
         "series": len(rows),
         "seed": seed,
-        "ms_per_long_series": round(1_000 * spent / len(long), 3) if long else None,
+        "cpu_ms_per_long_series": round(1_000 * spent / len(long), 3) if long else None,
     }
 
 
