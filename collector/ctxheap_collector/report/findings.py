@@ -57,6 +57,7 @@ class LeakRow(Row):
         additions: At how many calls dead tokens were added.
         first_call: First call of the stretch that was tested; `last_call` the last.
         score_tokens: The same as `score_usd` in tokens.
+        echo: Whether its objects contain the ones before them whole: a plan echoed ever longer.
         trace: From the root to the dead object that costs most; empty without one.
     """
 
@@ -77,6 +78,7 @@ class LeakRow(Row):
     first_call: int = 0
     last_call: int = 0
     score_tokens: float = 0.0
+    echo: bool = False
     trace: tuple[TraceNodeRow, ...] = ()
 
 
@@ -94,9 +96,10 @@ class SuggestionRow(Row):
         net_usd: `gross_usd` − `rebill_usd` − `regret_usd`; None where a price is unknown.
         break_even_calls: Calls after which it pays; None if it never does.
         accepted: Whether the net is above 0 and nothing speaks against it.
-        reason: Why it is rejected, or what shows that it is right.
-        net_tokens: The net in tokens at the price of an uncached one.
-        confidence: Probability that what it frees is not needed again, 0 to 1.
+        reason: Why it is accepted or rejected.
+        net_tokens: The net in token equivalents: one is the price of an uncached input token.
+        confidence: `high` for what is surely dead, `medium` or `low` for what was only idle.
+        evidence: What speaks for it.
         verify: How to see that it is right.
     """
 
@@ -112,7 +115,8 @@ class SuggestionRow(Row):
     accepted: bool
     reason: str
     net_tokens: float = 0.0
-    confidence: float = 0.0
+    confidence: str = ""
+    evidence: str = ""
     verify: str = ""
 
 

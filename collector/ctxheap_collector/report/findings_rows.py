@@ -1,15 +1,19 @@
-"""Turn what the analyses of one session found into the rows of its profile."""
+"""Run the analyses of one session and turn what they found into the rows of its profile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 
 from ctxheap.analysis.breaks import cache_breaks
 from ctxheap.analysis.gc_points import gc_points
-from ctxheap.analysis.regret import Fetch, regret
-from ctxheap.analysis.spirals import spirals, zero_write
+from ctxheap.analysis.regret import Fetch, Regret, regret
+from ctxheap.analysis.repeats import repeated_state
+from ctxheap.analysis.spirals import Spiral, spirals, zero_write
 from ctxheap.analysis.study import Study
+from ctxheap.analysis.suggestion_records import Suggestion
+from ctxheap.analysis.suggestions import suggest
 from ctxheap.analysis.traces import Trace, Tracer
 from ctxheap.analysis.verdicts import Leak, verdicts
 from ctxheap_collector.report.findings import (
@@ -19,6 +23,7 @@ from ctxheap_collector.report.findings import (
     LeakRow,
     RegretRow,
     SpiralRow,
+    SuggestionRow,
     TraceNodeRow,
 )
 
@@ -27,22 +32,36 @@ REPORTED = ("leak", "ballast", "growing", "growing so far")
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Hold the verdicts on a session's tags with the traces of their dearest objects."""
+    """Hold what the analyses of one session found.
 
+    Attributes:
+        leaks: Tags that leak, are ballast or grow, each with the trace of its dearest object.
+        suggestions: Accepted and rejected rules.
+    """
+
+    study: Study
     leaks: tuple[tuple[Leak, Trace | None], ...]
-
-    def rows(self) -> tuple[LeakRow, ...]:
-        """Return the rows of what leaks, is ballast or grows."""
-        return tuple(_leak(leak, trace) for leak, trace in self.leaks)
+    suggestions: tuple[Suggestion, ...]
+    regret: Regret
 
 
 def find(study: Study) -> Findings:
-    """Return what leaks in a session, is ballast or grows, and why it is still there."""
+    """Return what leaks in a session, why it is still there, and what would free it."""
     tracer = Tracer(study)
-    reported = [leak for leak in verdicts(study) if leak.verdict in REPORTED]
+    judged = verdicts(study)
+    reported = [leak for leak in judged if leak.verdict in REPORTED]
+    regretted = regret(study)
     return Findings(
-        tuple((leak, tracer.trace(leak.objects[0]) if leak.objects else None) for leak in reported)
+        study=study,
+        leaks=tuple((leak, tracer.trace(leak.objects[0]) if leak.objects else None) for leak in reported),
+        suggestions=tuple(suggest(study, judged, repeats=repeated_state(study), regret=regretted)),
+        regret=regretted,
     )
+
+
+def leak_rows(found: Findings) -> tuple[LeakRow, ...]:
+    """Return the rows of what leaks, is ballast or grows."""
+    return tuple(_leak(leak, trace) for leak, trace in found.leaks)
 
 
 def _leak(leak: Leak, trace: Trace | None) -> LeakRow:
@@ -64,6 +83,7 @@ def _leak(leak: Leak, trace: Trace | None) -> LeakRow:
         first_call=leak.calls[0],
         last_call=leak.calls[1],
         score_tokens=leak.score_tokens,
+        echo=leak.is_echo,
         trace=tuple(_nodes(trace)) if trace else (),
     )
 
@@ -80,6 +100,32 @@ def _nodes(trace: Trace) -> Iterator[TraceNodeRow]:
             tokens=node.tokens,
             drag_calls=node.drag_calls,
         )
+
+
+def suggestion_rows(found: Findings) -> tuple[SuggestionRow, ...]:
+    """Return the rows of all suggestions, accepted ones first."""
+    return tuple(map(suggestion_row, found.suggestions))
+
+
+def suggestion_row(found: Suggestion) -> SuggestionRow:
+    """Return the row of one suggestion."""
+    return SuggestionRow(
+        action=found.action,
+        tag=found.tag,
+        objects=len(found.objects),
+        tokens=found.tokens,
+        gross_usd=found.gross_usd,
+        rebill_usd=found.rebill_usd,
+        regret_usd=found.regret_usd,
+        net_usd=found.net_usd,
+        break_even_calls=found.break_even_calls if isfinite(found.break_even_calls) else None,
+        accepted=found.accepted,
+        reason=found.reason,
+        net_tokens=found.net_tokens,
+        confidence=found.confidence,
+        evidence=found.evidence,
+        verify=found.verify,
+    )
 
 
 def gc_point_rows(study: Study) -> tuple[GcPointRow, ...]:
@@ -112,43 +158,35 @@ def cache_break_rows(study: Study) -> tuple[CacheBreakRow, ...]:
     )
 
 
-def _name(study: Study, number: int) -> str:
-    item = study.heap.objects[number]
-    return f"{item.name} @call {item.birth}"
-
-
-def regret_row(study: Study) -> RegretRow:
+def regret_row(found: Findings) -> RegretRow:
     """Return what a session regrets."""
-    found = regret(study)
-    kinds = [fetch.kind for fetch in found.fetches]
+    study, regretted = found.study, found.regret
+    kinds = [fetch.kind for fetch in regretted.fetches]
     return RegretRow(
-        departed_tokens=found.departed_tokens,
-        fetches=tuple(_fetch(study, fetch) for fetch in found.regret_fetches),
+        departed_tokens=regretted.departed_tokens,
+        fetches=tuple(_fetch(study, fetch) for fetch in regretted.regret_fetches),
         necessary_fetches=kinds.count("necessary"),
         duplicate_fetches=kinds.count("duplicate"),
-        thrash=max(found.thrash.values(), default=0.0),
-        edit_misses=len(found.edit_misses),
-        receipt_misreads=len(found.misreads),
-        lost_sight=_calls([remark.call for remark in found.lost_sight]),
-        spirals=tuple(
-            SpiralRow(
-                kind=each.kind,
-                first_call=each.first,
-                last_call=each.last,
-                times=each.times,
-                tools=each.tools,
-                tokens=each.input_tokens,
-            )
-            for each in spirals(study)
-        ),
+        thrash=max(regretted.thrash.values(), default=0.0),
+        edit_misses=len(regretted.edit_misses),
+        receipt_misreads=len(regretted.misreads),
+        lost_sight=tuple(dict.fromkeys(remark.call for remark in regretted.lost_sight)),
+        spirals=tuple(map(_spiral, spirals(study))),
         zero_write=zero_write(study) is not None,
-        completion_per_reasoning=found.completion_per_reasoning,
-        reasoning_per_prompt=found.reasoning_per_prompt,
+        completion_per_reasoning=regretted.completion_per_reasoning,
+        reasoning_per_prompt=regretted.reasoning_per_prompt,
     )
 
 
-def _calls(numbers: Sequence[int]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(numbers))
+def _spiral(found: Spiral) -> SpiralRow:
+    return SpiralRow(
+        kind=found.kind,
+        first_call=found.first,
+        last_call=found.last,
+        times=found.times,
+        tools=found.tools,
+        tokens=found.input_tokens,
+    )
 
 
 def _fetch(study: Study, fetch: Fetch) -> FetchRow:
@@ -159,3 +197,8 @@ def _fetch(study: Study, fetch: Fetch) -> FetchRow:
         distance=fetch.distance,
         tokens=fetch.tokens,
     )
+
+
+def _name(study: Study, number: int) -> str:
+    item = study.heap.objects[number]
+    return f"{item.name} @call {item.birth}"

@@ -25,7 +25,14 @@ from ctxheap_collector.report.contract import (
     UseRow,
     iso_time,
 )
-from ctxheap_collector.report.findings_rows import cache_break_rows, find, gc_point_rows, regret_row
+from ctxheap_collector.report.findings_rows import (
+    cache_break_rows,
+    find,
+    gc_point_rows,
+    leak_rows,
+    regret_row,
+    suggestion_rows,
+)
 from ctxheap_collector.report.pricing import Pricing
 
 UNATTRIBUTED = "unattributed"
@@ -36,6 +43,7 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
     """Return the profile of one finished heap."""
     found = study(heap, pricing.rates)
     sums = found.account
+    findings = find(found)
     by_tag = sums.by_tag(heap.objects)
     total = _total(tag for _, tag in by_tag.values())
     is_priced = not sums.unpriced
@@ -68,10 +76,11 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
         dead_rent_usd=total.dead_usd if is_priced else None,
         unpriced=unpriced,
         quality=_quality(heap, bill, sums),
-        leaks=find(found).rows(),
+        leaks=leak_rows(findings),
+        suggestions=suggestion_rows(findings),
         gc_points=gc_point_rows(found),
         cache_breaks=cache_break_rows(found),
-        regret=regret_row(found),
+        regret=regret_row(findings),
     )
 
 

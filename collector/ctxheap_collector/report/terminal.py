@@ -14,10 +14,13 @@ from ctxheap_collector.report.chart import chart
 from ctxheap_collector.report.closing import compactions, inputs, overview, quality, sub_agents
 from ctxheap_collector.report.contract import DEFAULT_TOP, Profile, SessionProfile
 from ctxheap_collector.report.family import Family, families
+from ctxheap_collector.report.freeing import cache, suggestions
 from ctxheap_collector.report.headline import billed, headline, title
 from ctxheap_collector.report.highwater import high_water
 from ctxheap_collector.report.layout import INDENT, Line, Piece, safe
 from ctxheap_collector.report.palette import FAINT, TITLE
+from ctxheap_collector.report.regretted import regrets
+from ctxheap_collector.report.suspects import suspects
 from ctxheap_collector.report.tables import objects, tags
 
 if TYPE_CHECKING:
@@ -103,6 +106,10 @@ def _details(family: Family, profile: Profile, view: View) -> Iterator[Line]:
     yield from _section(f"tags, by {order}", tags(session, width=width, top=top), view)
     largest = objects(session, width=width, top=top)
     yield from _section("largest objects, by token-calls", largest, view)
+    yield from _section("leak suspects", suspects(session, width=width, top=top), view)
+    yield from _section("what freeing would save", suggestions(session, width=width, top=top), view)
+    yield from _section("cache breaks", cache(session, width=width), view)
+    yield from _section("regret", regrets(session, width=width), view)
     yield from _section("compactions", compactions(session, top=top), view)
     yield from _section("sub-agents and forks", sub_agents(family, width=width, top=top), view)
     yield from _section("data quality", quality(session, width=width), view)

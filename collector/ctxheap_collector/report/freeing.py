@@ -1,0 +1,105 @@
+"""Say what freeing would save net of the prompt cache, and what broke the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ctxheap_collector.report.contract import SessionProfile
+from ctxheap_collector.report.figures import money, plural, short
+from ctxheap_collector.report.findings import CacheBreakRow, SuggestionRow
+from ctxheap_collector.report.layout import (
+    Cell,
+    Column,
+    Line,
+    Piece,
+    more,
+    named,
+    paragraph,
+    printable,
+    table,
+)
+from ctxheap_collector.report.palette import FAINT, FINE
+
+SHOWN_REJECTED: Final = 3
+SUGGESTION_COLUMNS: Final = (
+    Column("rule", is_left=True, least=34),
+    Column("frees"),
+    Column("tokens", drop=3),
+    Column("gross", drop=2),
+    Column("re-billing", drop=4),
+    Column("regret", drop=1),
+    Column("net"),
+    Column("pays after", drop=5),
+)
+CAUSES: Final = {
+    "ttl": "the cache's time to live passed",
+    "model": "another model",
+    "tools": "other tool definitions",
+    "system": "the system prompt was edited",
+    "volatile": "a date or id in the system prompt or a tool",
+    "compaction": "compaction",
+    "eviction": "content left out of the middle",
+    "rewrite": "content was rewritten",
+    "insertion": "content was put in front of old content",
+    "provider": "nothing in the prompts: the provider's side",
+}
+
+
+def suggestions(session: SessionProfile, *, width: int, top: int) -> list[Line]:
+    """Return the rules that would pay, and why the next best would not."""
+    accepted = [row for row in session.suggestions if row.accepted]
+    rejected = [row for row in session.suggestions if not row.accepted]
+    lines: list[Line] = []
+    shown = accepted[: top or None]
+    if shown:
+        lines += table(SUGGESTION_COLUMNS, [_rule(row) for row in shown], width)
+        lines += more(len(accepted) - len(shown), "rule")
+    elif rejected:
+        lines += paragraph("No rule would have paid here, net of re-billing and regret.", width)
+    for row in rejected[: len(rejected) if top == 0 else SHOWN_REJECTED]:
+        rule = f"{row.action} {printable(row.tag)}".strip()
+        lines += paragraph(f"not {rule}: {row.reason}", width, style=FAINT)
+    return lines
+
+
+def _rule(row: SuggestionRow) -> list[Cell]:
+    after = "–" if row.break_even_calls is None else plural(round(row.break_even_calls), "call")
+    return [
+        named(f"{row.action} {row.tag}".strip()),
+        Piece(short(row.objects)),
+        Piece(short(row.tokens)),
+        Piece(money(row.gross_usd)),
+        Piece(money(row.rebill_usd)),
+        Piece(money(row.regret_usd)),
+        Piece(money(row.net_usd) if row.net_usd is not None else f"{short(round(row.net_tokens))} tok", FINE),
+        Piece(after),
+    ]
+
+
+def cache(session: SessionProfile, *, width: int) -> list[Line]:
+    """Return what was billed again because the cached prefix broke, by cause, and where freeing was free."""
+    lines: list[Line] = []
+    for cause, rows in _by_cause(session.cache_breaks).items():
+        usd = [row.gross_usd for row in rows if row.gross_usd is not None]
+        paid = f", {money(sum(usd))} above reading it (gross)" if len(usd) == len(rows) else ""
+        calls = ", ".join(str(row.call) for row in rows[:5]) + (", …" if len(rows) > 5 else "")
+        tokens = short(sum(row.tokens for row in rows))
+        breaks = plural(len(rows), "break")
+        words = f"{CAUSES[cause]}: {breaks}, {tokens} tokens billed anew{paid} (call {calls})"
+        lines += paragraph(words, width)
+    if session.gc_points:
+        dead = max(session.gc_points, key=lambda point: point.dead)
+        lines += paragraph(
+            f"Freeing was free at {plural(len(session.gc_points), 'call')}, where the cache was cold anyway; "
+            f"at call {dead.call} {short(dead.dead_low)}–{short(dead.dead)} tokens were dead.",
+            width,
+        )
+    return lines
+
+
+def _by_cause(rows: Sequence[CacheBreakRow]) -> dict[str, list[CacheBreakRow]]:
+    found: dict[str, list[CacheBreakRow]] = {}
+    for row in rows:
+        found.setdefault(row.cause, []).append(row)
+    return dict(sorted(found.items(), key=lambda each: -sum(row.tokens for row in each[1])))
