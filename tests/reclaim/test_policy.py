@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import pytest
 from hypothesis import given
@@ -58,16 +58,12 @@ policies = st.builds(
 )
 
 
-def errors(document: dict[str, Any]) -> list[str]:
-    return [error.message for error in Draft202012Validator(SCHEMA).iter_errors(document)]
-
-
 @given(policies)
 def test_a_policy_comes_back_as_it_was_written_and_fits_the_schema(policy: Policy) -> None:
     written = mapping_of(policy)
 
     assert policy_from(json.loads(json.dumps(written))) == policy
-    assert errors(written) == []
+    Draft202012Validator(SCHEMA).validate(cast("dict[str, Any]", written))
 
 
 def test_the_schema_knows_every_key() -> None:
@@ -116,28 +112,28 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        ({"ruels": []}, "ruels: []; known here: version, rules"),
-        ({"rules": 3}, "rules: 3; a list is wanted"),
-        (
-            {"rules": [{"action": "evic"}]},
-            "rules[0].action: 'evic'; one of dedupe, truncate, evict, pin, compact",
-        ),
-        ({"rules": [{}]}, "rules[0].action: None; one of"),
-        (
-            {"rules": [{"action": "evict", "when": {"idle_calls": True}}]},
-            "rules[0].when.idle_calls: True; a whole",
-        ),
-        ({"rules": [{"action": "pin", "match": {"tags": [1]}}]}, "rules[0].match.tags: [1]; a list of names"),
-        ({"keep_recent_calls": 2}, "keep_recent_calls: 2; a whole number from 3 is wanted"),
-        ({"budget_share": 60}, "budget_share: 60; a number above 0, 1 at most is wanted"),
-        ({"version": 2}, "version: 2; this release reads version 1"),
-        ({"cache": {"ttl_seconds": 0}}, "cache.ttl_seconds: 0; a whole number from 1 is wanted"),
-        ([], "policy: []; a mapping is wanted"),
-    ],
-)
+WRONG: list[tuple[object, str]] = [
+    ({"ruels": []}, "ruels: []; known here: version, rules"),
+    ({"rules": 3}, "rules: 3; a list is wanted"),
+    (
+        {"rules": [{"action": "evic"}]},
+        "rules[0].action: 'evic'; one of dedupe, truncate, evict, pin, compact",
+    ),
+    ({"rules": [{}]}, "rules[0].action: None; one of"),
+    (
+        {"rules": [{"action": "evict", "when": {"idle_calls": True}}]},
+        "rules[0].when.idle_calls: True; a whole",
+    ),
+    ({"rules": [{"action": "pin", "match": {"tags": [1]}}]}, "rules[0].match.tags: [1]; a list of names"),
+    ({"keep_recent_calls": 2}, "keep_recent_calls: 2; a whole number from 3 is wanted"),
+    ({"budget_share": 60}, "budget_share: 60; a number above 0, 1 at most is wanted"),
+    ({"version": 2}, "version: 2; this release reads version 1"),
+    ({"cache": {"ttl_seconds": 0}}, "cache.ttl_seconds: 0; a whole number from 1 is wanted"),
+    ([], "policy: []; a mapping is wanted"),
+]
+
+
+@pytest.mark.parametrize(("document", "message"), WRONG)
 def test_errors_name_key_value_and_remedy(document: object, message: str) -> None:
     with pytest.raises(PolicyError) as raised:
         policy_from(document)
