@@ -6,11 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from ctxheap_collector.cli.exits import CommandError, Exit
-from ctxheap_collector.cli.profile import Request, check_extra, make
+from ctxheap_collector.cli.inputs import check_extra
+from ctxheap_collector.cli.profile import Request, make
 from ctxheap_collector.cli.world import World
 
 if TYPE_CHECKING:
-    from ctxheap_collector.cli.profile import Commands
+    from ctxheap_collector.cli.inputs import Commands
 
 PACKAGE: Final = "ctxheap_collector"
 SESSION: Final = "demo/session.jsonl.gz"

@@ -15,7 +15,7 @@ from ctxheap_collector.report.document import dump
 def write(made: Profile, request: Request, world: World) -> None:
     """Write the profile in the form and to the place that were asked for."""
     if request.output is not None:
-        _replace(request.output, dump(made) if request.is_json else _text(made, request, world))
+        write_whole(request.output, dump(made) if request.is_json else _text(made, request, world))
     elif request.is_json:
         world.out.flush()
         world.out.buffer.write(dump(made))
@@ -31,7 +31,7 @@ def _text(made: Profile, request: Request, world: World) -> bytes:
     return as_text(made, request, world)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Write a file whole or not at all: what was there stays until the new one is complete."""
     if path.exists() and not path.is_file():
         path.write_bytes(data)

@@ -77,6 +77,11 @@ class World:
         """Return whether standard input is a person at a terminal."""
         return sys.stdin is not None and sys.stdin.isatty()
 
+    def say(self, line: str) -> None:
+        """Write one line to standard output, with "?" for letters that it cannot show."""
+        encoding = self.out.encoding or "utf-8"
+        print(line.encode(encoding, "replace").decode(encoding), file=self.out)
+
     def tell(self, message: str) -> None:
         """Write one line for the person to standard error."""
         print(f"ctxheap: {message}", file=self.err)
