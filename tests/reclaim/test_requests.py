@@ -18,7 +18,13 @@ RESULT = Part("tool", "tool_result", "tool_result:read", "text", "read", "t1")
 LATE = Part("user", "text", "harness:reminder", "mind the time")
 
 # Fixtures in which a tool call has no answer at all; agents cannot have sent them like this.
-UNANSWERED = {"valid_session.jsonl", "sidechain.jsonl", "memory_sidechain.jsonl"}
+UNANSWERED = {
+    "valid_session.jsonl",
+    "sidechain.jsonl",
+    "memory_sidechain.jsonl",
+    "agent-ag000001.jsonl",
+    "agent-ag000002.jsonl",
+}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
