@@ -16,6 +16,7 @@ from ctxheap.analysis.verdicts import Leak, verdicts
 from ctxheap.heap.subject import base_of
 
 from .heaps import Label, Labelled, labelled
+from .suggestion_labels import suggestion_scores
 
 IDLE_RULES: dict[str, Callable[[int], int] | None] = {
     "product": None,
@@ -66,6 +67,7 @@ def label_report(labels: Path, data: Path, *, misses: bool = False) -> Report:
         **verdict_scores(cases),
         "dead": dead_scores(cases),
         "keep": keep_scores(cases),
+        "suggestions": suggestion_scores((case.session, case.study) for case in cases),
         "spiral": _pairs((bool(case.session.label["spiral"]), bool(spirals(case.study))) for case in cases),
         "zero_write": _pairs(
             (bool(case.session.label["zero_write"]), zero_write(case.study) is not None) for case in cases

@@ -117,8 +117,8 @@ def _is_read(tag: str) -> bool:
 
 
 def _is_held(reason: Reason, item: HeapObject, contained: Container[int]) -> bool:
-    """Return whether a later object stands for this one: the next plan, or a text that contains it."""
-    return reason == "plan_replaced" or item.number in contained
+    """Return whether a later object stands for it: the next plan or echo, or a text that contains it."""
+    return reason in ("plan_replaced", "echo_done") or item.number in contained
 
 
 def _sure(
