@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxheap.analysis import economics
 from ctxheap.analysis.factors import Factors
-from ctxheap.heap.model import Part
+from ctxheap.heap.model import Part, Role
 from ctxheap.reclaim.collector import Change, Collector, Cut, Moment, best_cut
 from ctxheap.reclaim.invariants import Resident, broken
 from ctxheap.reclaim.policy import CacheAssumptions, Match, Policy, Rule, Trigger, When
@@ -31,7 +31,7 @@ def result(
 
 
 def text(number: int, tag: str, tokens: int, *, birth: int = 1, pinned: bool = False) -> Resident:
-    role = "user" if tag == "user_turn" else "assistant"
+    role: Role = "user" if tag == "user_turn" else "assistant"
     return Resident(number, Part(role, "text", tag, f"w{number} " * tokens, pinned=pinned), tokens, birth)
 
 

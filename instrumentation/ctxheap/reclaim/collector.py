@@ -27,7 +27,7 @@ from ctxheap.reclaim.policy import Action, Policy, Rule, When
 
 EAGER_RESULTS: Final = 3
 EAGER_TOKENS: Final = 6_000
-WHOLE_TAIL_TOKENS: Final = 20_000
+WHOLE_TAIL_TOKENS = 20_000
 """The newest tokens that a compaction leaves whole (SPEC 8)."""
 
 
