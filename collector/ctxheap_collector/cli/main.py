@@ -10,14 +10,14 @@ from types import ModuleType
 from typing import Final, cast
 
 from ctxheap import __version__
-from ctxheap_collector.cli import demo, profile, replay
+from ctxheap_collector.cli import check, demo, leaks, profile, replay, suggest
 from ctxheap_collector.cli.exits import CommandError, Exit
 from ctxheap_collector.cli.world import World
 
 Run = Callable[[argparse.Namespace, World], Exit]
 
 # One module a command: `add_parser` describes it, `run` is found through the parser's defaults.
-COMMANDS: Final[tuple[ModuleType, ...]] = (profile, replay, demo)
+COMMANDS: Final[tuple[ModuleType, ...]] = (profile, leaks, suggest, replay, check, demo)
 
 EPILOG: Final = """\
 examples:

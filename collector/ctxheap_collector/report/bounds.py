@@ -1,21 +1,22 @@
 """Hold a profile to bounds, for CI: what passes them is named, session by session.
 
-Bounds ──▶ broken(profile, bounds) ──▶ one `Breach` a session and bound
-baseline ─▶ grown(profile, baseline, …) ──▶ the same for what grew since it was saved
+Bounds ──▶ broken(profile, bounds)   one `Breach` a session and figure, or leaking tag
+       └─▶ unknown(profile, bounds)  one `Unknown` a session and figure that nobody can say
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from ctxheap_collector.report.contract import Profile, SessionProfile
-from ctxheap_collector.report.row import Row
+from ctxheap_collector.report.findings import LeakRow
+from ctxheap_collector.report.row import IF_SET, Row
 
-SEVERITIES: Final = ("minor", "major", "critical")
-ANY_AGENT: Final = ""
+SEVERITIES: Final = ("none", "minor", "major", "critical")
+# While a session runs or only grows there is no verdict yet that could fail it.
+FINAL: Final = ("leak", "ballast")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +29,8 @@ class Bounds:
         dead: Share of a session's token-calls that is surely dead, 0 to 1.
         unused: Share of its token-calls without later evidence of use, 0 to 1.
         rebill: Re-bill factor Στ/Σσ.
-        cost_usd: Cost of a session.
-        leak: Gravest leak that is still allowed: "none", "minor" or "major"; None allows all.
+        cost_usd: Cost of a session, input and output, in USD.
+        leak: Gravest leak or ballast that is still allowed, one of `SEVERITIES`.
     """
 
     peak: int | None = None
@@ -46,96 +47,98 @@ class Breach(Row):
     """Say that a figure passes its bound.
 
     Attributes:
-        session: Id of the session; the agent's name for a growth against a baseline.
-        figure: Name of the figure.
-        tag: Tag of a leak, else "".
+        session: Id of the session; "" where an agent's figure grew.
+        agent: Its name, "" for none.
+        figure: Name of a figure of `Bounds`, or of one in a baseline.
         value: What it is, a number or a severity.
         bound: What it may be at most.
+        baseline: What it was when the baseline was saved.
+        tag: Tag of a leak; with its `verdict` and a `reason` in words.
     """
 
     session: str
+    agent: str
     figure: str
-    tag: str = ""
     value: float | str
     bound: float | str
+    baseline: float | None = field(default=None, metadata=IF_SET)
+    tag: str | None = field(default=None, metadata=IF_SET)
+    verdict: str | None = field(default=None, metadata=IF_SET)
+    reason: str | None = field(default=None, metadata=IF_SET)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown(Row):
+    """Say that a bound cannot be checked, since nobody knows the model's price or window."""
+
+    session: str
+    agent: str
+    figure: str
+    model: str
 
 
 def broken(profile: Profile, bounds: Bounds) -> list[Breach]:
-    """Return every breach of the bounds, sessions in the profile's order."""
-    return [breach for session in profile.sessions for breach in _session(session, bounds)]
+    """Return every breach of the bounds, by session; the order of the inputs does not matter."""
+    return [breach for session in _sorted(profile) for breach in _breaches(session, bounds)]
 
 
-def _session(session: SessionProfile, bounds: Bounds) -> Iterator[Breach]:
+def unknown(profile: Profile, bounds: Bounds) -> list[Unknown]:
+    """Return what was bounded and is not known of a session."""
+    return [
+        Unknown(session=session.id, agent=session.agent, figure=figure, model=session.model)
+        for session in _sorted(profile)
+        for figure, value, bound in _figures(session, bounds)
+        if value is None and bound is not None
+    ]
+
+
+def _sorted(profile: Profile) -> list[SessionProfile]:
+    # Two files may hold sessions of one name.
+    return sorted(profile.sessions, key=lambda each: (each.id, each.agent, each.token_calls, each.calls))
+
+
+def _breaches(session: SessionProfile, bounds: Bounds) -> Iterator[Breach]:
     for figure, value, bound in _figures(session, bounds):
         if value is not None and bound is not None and value > bound:
-            yield Breach(session=session.id, figure=figure, value=value, bound=bound)
+            yield Breach(session=session.id, agent=session.agent, figure=figure, value=value, bound=bound)
     if bounds.leak is None:
         return
-    allowed = SEVERITIES.index(bounds.leak) if bounds.leak in SEVERITIES else -1
+    allowed = SEVERITIES.index(bounds.leak)
     for leak in session.leaks:
-        if leak.severity in SEVERITIES and SEVERITIES.index(leak.severity) > allowed:
-            yield Breach(
-                session=session.id, figure=leak.verdict, tag=leak.tag, value=leak.severity, bound=bounds.leak
-            )
+        if leak.verdict in FINAL and leak.severity and SEVERITIES.index(leak.severity) > allowed:
+            yield _leak(session, leak, bounds.leak)
 
 
-def _figures(session: SessionProfile, bounds: Bounds) -> Iterable[tuple[str, float | None, float | None]]:
-    window = session.context.window
-    paid = session.token_calls
-    return (
-        ("peak", session.context.peak, bounds.peak),
-        ("peak_share", session.context.peak / window if window else None, bounds.peak_share),
-        ("dead", session.dead_low_token_calls / paid if paid else None, bounds.dead),
-        ("unused", session.dead_token_calls / paid if paid else None, bounds.unused),
-        ("rebill", session.rebill_factor, bounds.rebill),
-        ("cost_usd", session.cost_usd, bounds.cost_usd),
+def _leak(session: SessionProfile, leak: LeakRow, bound: str) -> Breach:
+    return Breach(
+        session=session.id,
+        agent=session.agent,
+        figure="leak",
+        value=leak.severity or "",
+        bound=bound,
+        tag=leak.tag,
+        verdict=leak.verdict,
+        reason=_reason(session, leak),
     )
 
 
-# What a baseline keeps of each agent: medians over its sessions.
-_KEPT: Final[Mapping[str, Callable[[SessionProfile], float]]] = {
-    "peak": lambda session: session.context.peak,
-    "tokens_per_call": lambda session: session.token_calls / max(session.calls, 1),
-    "growth_per_call": lambda session: (
-        (session.context.last - session.context.first) / max(session.calls - 1, 1)
-    ),
-    "dead_per_call": lambda session: session.dead_token_calls / max(session.calls, 1),
-}
+def _reason(session: SessionProfile, leak: LeakRow) -> str:
+    whole = "token-calls" if session.input_usd is None else "input bill"
+    dead = f"{100 * leak.share:.1f} % of the session's {whole} had no later use under it"
+    if leak.verdict != "leak":
+        return f"{dead}, and it does not grow"
+    return (
+        f"{dead}, growing by {leak.slope:,.0f} tokens a call in calls {leak.first_call} to {leak.last_call}"
+    )
 
 
-def baseline_of(profile: Profile) -> dict[str, dict[str, float]]:
-    """Return the figures of each agent, medians over its sessions, in tokens."""
-    return {
-        agent: {name: round(median(map(figure, sessions)), 1) for name, figure in _KEPT.items()}
-        for agent, sessions in _by_agent(profile.sessions).items()
-    }
-
-
-def grown(
-    profile: Profile, baseline: Mapping[str, Mapping[str, float]], *, growth: float, least: float
-) -> list[Breach]:
-    """Return the agents' figures that grew by more than a share of the baseline's.
-
-    Args:
-        profile: The profile of now.
-        baseline: What `baseline_of` returned then; agents that it lacks are new and pass.
-        growth: Largest growth allowed, 0.1 for a tenth.
-        least: Growth below so many tokens is never a breach.
-    """
-    breaches: list[Breach] = []
-    for agent, figures in baseline_of(profile).items():
-        for name, value in figures.items():
-            before = baseline.get(agent, {}).get(name)
-            if before is None:
-                continue
-            bound = before + max(growth * abs(before), least)
-            if value > bound:
-                breaches.append(Breach(session=agent, figure=name, value=value, bound=round(bound, 1)))
-    return breaches
-
-
-def _by_agent(sessions: Sequence[SessionProfile]) -> dict[str, list[SessionProfile]]:
-    found: dict[str, list[SessionProfile]] = {}
-    for session in sessions:
-        found.setdefault(session.agent or ANY_AGENT, []).append(session)
-    return dict(sorted(found.items()))
+def _figures(session: SessionProfile, bounds: Bounds) -> Iterator[tuple[str, float | None, float | None]]:
+    window = session.context.window
+    paid = session.token_calls
+    yield "peak", session.context.peak, bounds.peak
+    yield "peak_share", session.context.peak / window if window else None, bounds.peak_share
+    # Of a session that paid for nothing no share is dead.
+    yield "dead", session.dead_low_token_calls / paid if paid else 0.0, bounds.dead
+    yield "unused", session.dead_token_calls / paid if paid else 0.0, bounds.unused
+    yield "rebill", session.rebill_factor or 0.0, bounds.rebill
+    yield "cost_usd", session.cost_usd, bounds.cost_usd
