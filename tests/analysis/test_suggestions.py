@@ -25,7 +25,7 @@ from ctxheap.heap.evidence import Use
 from ctxheap.heap.model import Exchange, Usage
 from ctxheap.heap.records import Call, Heap, HeapObject
 from ctxheap.heap.supersession import Superseded
-from ctxheap.prices import Rates
+from ctxheap.prices import Rates, rates
 from ctxheap.reclaim.policy import READS, Match, Policy, Rule, When
 from ctxheap_collector.report.build import heaps_of
 from ctxheap_collector.transcripts.detect import read_all
@@ -106,6 +106,11 @@ def used_once(count: int, *, tag: str = "tool_result:query") -> Heap:
 def only(found: Sequence[Suggestion], action: str) -> Suggestion:
     [each] = [each for each in found if each.action == action]
     return each
+
+
+def six(_tag: str) -> int:
+    """Return θ of a fleet."""
+    return 6
 
 
 def leak(tag: str) -> Leak:
@@ -228,7 +233,7 @@ def test_idle_results_of_a_short_session_are_refused_without_a_fleet() -> None:
     )
 
 
-@pytest.mark.parametrize(("count", "theta"), [(25, None), (8, lambda _tag: 6)])
+@pytest.mark.parametrize(("count", "theta"), [(25, None), (8, six)])
 def test_idle_results_are_evicted_where_enough_is_known(
     count: int, theta: Callable[[str], int | None] | None
 ) -> None:
@@ -255,7 +260,7 @@ def test_what_lay_idle_and_was_used_later_is_pinned_and_never_freed() -> None:
     uses = {k: [k] for k in range(1, 9)} | {2: [2, 29]}
     heap = session(objects, 30, uses=uses, minutes=[k * 10 for k in range(30)])
 
-    found = suggest(studied(heap), [leak(READ)], theta=lambda _tag: 6)
+    found = suggest(studied(heap), [leak(READ)], theta=six)
 
     pin = only(found, "pin")
     evict = [(each.accepted, each.reason) for each in found if each.action == "evict"]
@@ -355,7 +360,7 @@ def test_accepted_suggestions_save_what_two_ledgers_bill_apart_and_free_nothing_
     for _ in range(300):
         found, minutes = _random_session(dice)
 
-        rules = [each for each in suggest(found, verdicts(found), theta=lambda _tag: 6) if each.accepted]
+        rules = [each for each in suggest(found, verdicts(found), theta=six) if each.accepted]
 
         freed = {
             number: call for each in rules for number, call in zip(each.objects, each.freed_at, strict=True)
@@ -382,7 +387,7 @@ def test_the_planted_plan_is_freed_and_the_value_of_step_2_never(
     )
     exchanges: list[Exchange] = [each for reading in read_all([str(file)]) for each in reading.exchanges]
     [heap] = heaps_of(exchanges)
-    found = studied(heap)
+    found = study(heap, lambda call: rates(call.model, call.provider, call.usage or Usage(), call.started_ns))
     leaks = verdicts(found)
 
     freed = {number for each in suggest(found, leaks) if each.accepted for number in each.objects}
@@ -412,11 +417,10 @@ def _random_session(dice: random.Random) -> tuple[Study, list[int]]:
         for n in range(1, len(objects) - 1)
         if dice.random() < 0.4
     ]
-    uses = {
-        n: sorted({birth, *([dice.randrange(birth, calls + 1)] if dice.random() < 0.2 else [])})
-        for n, (_, _, birth) in enumerate(objects)
-        if dice.random() < 0.8
-    }
+    uses: dict[int, list[int]] = {}
+    for n, (_, _, birth) in enumerate(objects):
+        uses[n] = [birth] if dice.random() < 0.8 else []
+        uses[n] += [dice.randrange(birth, calls + 1)] if dice.random() < 0.2 else []
     pinned = [n for n in range(len(objects)) if dice.random() < 0.1]
     minutes = [0]
     for _ in range(calls - 1):
