@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from io import BytesIO, TextIOWrapper
 from typing import TextIO
 
@@ -10,6 +11,8 @@ from rich.console import Console
 from ctxheap_collector.cli.profile import Request
 from ctxheap_collector.cli.world import World
 from ctxheap_collector.report.contract import Profile
+from ctxheap_collector.report.layout import Line
+from ctxheap_collector.report.sheet import Sheet, View, view_of
 from ctxheap_collector.report.terminal import render
 
 FILE_COLUMNS = 100
@@ -27,6 +30,13 @@ def show(made: Profile, request: Request, world: World) -> None:
     """Write the report to standard output."""
     _forgive(world.out)
     _report(made, request, _Console(file=world.out, _environ=world.env))
+
+
+def show_lines(make: Callable[[View], Iterable[Line]], world: World, *, top: int) -> None:
+    """Write lines that are made for the width of standard output."""
+    _forgive(world.out)
+    console = _Console(file=world.out, _environ=world.env)
+    console.print(Sheet(make(view_of(console, top=top))), crop=False, end="")
 
 
 def _report(made: Profile, request: Request, console: Console) -> None:

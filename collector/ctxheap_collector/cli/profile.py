@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from ctxheap_collector.cli.exits import CommandError, Exit
-from ctxheap_collector.cli.inputs import add_inputs, check_extra, profile_of, selected, unread
+from ctxheap_collector.cli.inputs import add_inputs, add_top, check_extra, profile_of, selected, unread
 from ctxheap_collector.cli.world import World
 
 if TYPE_CHECKING:
     from ctxheap_collector.cli.inputs import Commands
     from ctxheap_collector.report.contract import Options, Profile
-
-DEFAULT_TOP: Final = 10
 
 EPILOG: Final = """\
 examples:
@@ -53,19 +51,13 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_inputs(parser, least="*")
+    add_top(parser)
     add = parser.add_argument
     add("--json", action="store_true", help="print one JSON document (docs/profile.schema.json)")
-    add("--top", type=_top, default=DEFAULT_TOP, metavar="N", help="rows a list (default 10; 0: all)")
     add("--timeline", action="store_true", help="list every call")
     add("--output", type=Path, metavar="FILE", help="write here instead of standard output")
     parser.set_defaults(run=run)
     return parser
-
-
-def _top(words: str) -> int:
-    if not words.isdecimal():
-        raise argparse.ArgumentTypeError(f"a whole number from 0 is wanted, not {words!r}")
-    return int(words)
 
 
 def run(args: argparse.Namespace, world: World) -> Exit:

@@ -49,9 +49,9 @@ def breach_line(breach: Breach) -> str:
         what = f"{breach.verdict} {printable(breach.tag)} {breach.value}, bound {breach.bound}"
         return f"{_who(breach)}: {what}: {breach.reason}"
     form = _FORMS[breach.figure]
-    value, bound = _apart(float(breach.value), float(breach.bound), form)
-    before = "" if breach.baseline is None else f" (baseline {_written(breach.baseline, form, form.digits)})"
-    return f"{_who(breach)}: {form.name} {value}{form.of}, bound {bound}{before}"
+    value = _above(float(breach.value), float(breach.bound), form)
+    before = "" if breach.baseline is None else f" (baseline {_typed(breach.baseline, form)})"
+    return f"{_who(breach)}: {form.name} {value}{form.of}, bound {_typed(float(breach.bound), form)}{before}"
 
 
 def _who(breach: Breach) -> str:
@@ -63,19 +63,18 @@ def _who(breach: Breach) -> str:
     return f"{session} ({agent})" if breach.agent else session
 
 
-def _apart(value: float, bound: float, form: _Form) -> tuple[str, str]:
-    """Return both with as many digits as it takes to see that they differ."""
-    for digits in range(form.digits, MOST_DIGITS):
-        texts = _written(value, form, digits), _written(bound, form, digits)
-        if texts[0] != texts[1]:
-            return texts
-    return form.amount.format(value * form.scale), form.amount.format(bound * form.scale)
+def _above(value: float, bound: float, form: _Form) -> str:
+    """Return a value with as many digits as it takes to see that it is above its bound."""
+    value, bound = value * form.scale, bound * form.scale
+    digits = range(form.digits, MOST_DIGITS)
+    enough = next((count for count in digits if round(value, count) > bound), MOST_DIGITS)
+    return form.amount.format(f"{value:,.{enough}f}")
 
 
-def _written(amount: float, form: _Form, digits: int) -> str:
-    """Return an amount with its unit; a bound that was typed as 30 is not shown as 30.0."""
-    words = f"{amount * form.scale:,.{digits}f}"
-    return form.amount.format(words.removesuffix(f".{'0' * digits}"))
+def _typed(bound: float, form: _Form) -> str:
+    """Return a bound as a person would type it: 30 rather than 30.0, and 3.77 in full."""
+    digits = len(f"{bound * form.scale:.{MOST_DIGITS}f}".rstrip("0").partition(".")[2])
+    return form.amount.format(f"{bound * form.scale:,.{max(digits, form.digits) if digits else 0}f}")
 
 
 def unknown_lines(found: Sequence[Unknown]) -> Iterator[str]:
@@ -101,4 +100,4 @@ def bounds_words(bounds: Bounds) -> list[str]:
 
 
 def _bound(value: float, form: _Form) -> str:
-    return f"{form.name} {_written(value, form, form.digits)}{form.of}"
+    return f"{form.name} {_typed(value, form)}{form.of}"

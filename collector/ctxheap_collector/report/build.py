@@ -42,7 +42,7 @@ def profile_paths(
             for heap in heaps_of(reading.exchanges, counter_for=counter_for)
         ]
         sessions.extend(found)
-        files.append(_file(reading, len(found)))
+        files.append(file_report(reading, len(found)))
     return Profile(
         ctxheap=__version__,
         files=tuple(files),
@@ -92,7 +92,8 @@ def parents_first(sessions: Sequence[SessionProfile]) -> Iterator[SessionProfile
     yield from (session for session in sessions if id(session) not in seen)
 
 
-def _file(reading: Reading, sessions: int) -> FileReport:
+def file_report(reading: Reading, sessions: int) -> FileReport:
+    """Return what one input gave; its source has to be read to the end before."""
     skipped = [SkippedRow(item.line, item.reason) for item in reading.source.skipped]
     if reading.problem:
         skipped.insert(0, SkippedRow(0, reading.problem.removeprefix(f"{reading.source.name}: ")))

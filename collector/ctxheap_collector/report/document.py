@@ -1,4 +1,4 @@
-"""Write a profile as one JSON document in UTF-8."""
+"""Write a document of rows, such as a profile, as JSON in UTF-8."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from ctxheap_collector.report.contract import Profile
 from ctxheap_collector.report.row import Json, Row
 
 # Left to itself orjson writes dataclasses with all their fields.
 _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
-def dump(profile: Profile) -> bytes:
+def dump(document: Row) -> bytes:
     """Return the document with a line end; numbers that JSON lacks become null.
 
     Halves of a surrogate pair, which transcripts and file names may hold and UTF-8 may not, become
     U+FFFD.
     """
     try:
-        return orjson.dumps(profile, default=_items, option=_OPTIONS)
+        return orjson.dumps(document, default=_items, option=_OPTIONS)
     except orjson.JSONEncodeError:
-        return orjson.dumps(_repaired(profile.to_json()), option=_OPTIONS)
+        return orjson.dumps(_repaired(document.to_json()), option=_OPTIONS)
 
 
 def _items(value: object) -> object:

@@ -17,9 +17,11 @@ from ctxheap_collector.report.layout import (
     named,
     paragraph,
     printable,
+    safe,
     table,
 )
 from ctxheap_collector.report.palette import FAINT, FINE
+from ctxheap_collector.report.sheet import View, section
 
 SHOWN_REJECTED: Final = 3
 SUGGESTION_COLUMNS: Final = (
@@ -46,10 +48,10 @@ CAUSES: Final = {
 }
 
 
-def suggestions(session: SessionProfile, *, width: int, top: int) -> list[Line]:
+def suggestions(found: Sequence[SuggestionRow], *, width: int, top: int) -> list[Line]:
     """Return the rules that would pay, and why the next best would not."""
-    accepted = [row for row in session.suggestions if row.accepted]
-    rejected = [row for row in session.suggestions if not row.accepted]
+    accepted = [row for row in found if row.accepted]
+    rejected = [row for row in found if not row.accepted]
     lines: list[Line] = []
     shown = accepted[: top or None]
     if shown:
@@ -61,6 +63,20 @@ def suggestions(session: SessionProfile, *, width: int, top: int) -> list[Line]:
         rule = f"{row.action} {printable(row.tag)}".strip()
         lines += paragraph(f"not {rule}: {row.reason}", width, style=FAINT)
     return lines
+
+
+def advice_report(found: Sequence[SuggestionRow], sessions: int, view: View) -> list[Line]:
+    """Return the suggestions for many sessions as lines that fit."""
+    name = f"what freeing would save in {plural(sessions, 'session')}"
+    lines = section(name, suggestions(found, width=view.width, top=view.top), view)
+    evidence = [row for row in found if row.accepted and row.evidence]
+    why = [line for row in evidence[: view.top or None] for line in _evidence(row, view.width)]
+    return [safe(line, view.width) for line in (*lines, *section("why", why, view))]
+
+
+def _evidence(row: SuggestionRow, width: int) -> list[Line]:
+    rule = f"{row.action} {printable(row.tag)}".strip()
+    return paragraph(f"{rule}: {printable(row.evidence)}; confidence {row.confidence}; {row.reason}", width)
 
 
 def _rule(row: SuggestionRow) -> list[Cell]:
