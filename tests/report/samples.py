@@ -21,6 +21,16 @@ from ctxheap_collector.report.contract import (
     UnpricedRow,
     UseRow,
 )
+from ctxheap_collector.report.findings import (
+    CacheBreakRow,
+    FetchRow,
+    GcPointRow,
+    LeakRow,
+    RegretRow,
+    SpiralRow,
+    SuggestionRow,
+    TraceNodeRow,
+)
 
 PEAK_TAGS = (
     ("system_prompt", 9_400),
@@ -173,6 +183,126 @@ def timeline(calls: int, *, compaction_every: int = 60) -> tuple[TimelineRow, ..
     return tuple(rows)
 
 
+def leak_rows() -> tuple[LeakRow, ...]:
+    """Return a critical leak with a trace, ballast, and a tag that only grows."""
+    leak = LeakRow(
+        tag="tool_result:read_file",
+        verdict="leak",
+        severity="critical",
+        slope=611.4,
+        p=0.0001,
+        q=0.0003,
+        share=0.41,
+        dead_low_token_calls=20_400_000,
+        dead_token_calls=31_000_000,
+        score_usd=18.4,
+        signature="8304c6dfd0" * 4,
+        unusual=True,
+        objects=61,
+        additions=38,
+        first_call=61,
+        last_call=120,
+        score_tokens=44_000_000.0,
+        trace=(
+            TraceNodeRow(
+                name="read_file src/a.py#1-80",
+                tag="tool_call:read_file",
+                hold="history",
+                verdict="Stuck",
+                suspect=True,
+                forced=False,
+                tokens=41,
+                drag_calls=97,
+            ),
+            TraceNodeRow(
+                name="read_file src/a.py#1-80",
+                tag="tool_result:read_file",
+                hold="pair",
+                verdict="Stuck",
+                suspect=False,
+                forced=True,
+                tokens=6_310,
+                drag_calls=97,
+            ),
+        ),
+    )
+    ballast = replace(
+        leak,
+        tag="tool_result:bash",
+        verdict="ballast",
+        severity="major",
+        signature="217e87c571" * 4,
+        unusual=False,
+        score_usd=None,
+        trace=(),
+    )
+    growing = replace(ballast, tag="system_prompt", verdict="growing", severity=None, signature="")
+    return leak, ballast, growing
+
+
+def suggestion_rows() -> tuple[SuggestionRow, ...]:
+    """Return a rule that pays and one that does not."""
+    paying = SuggestionRow(
+        action="evict",
+        tag="tool_result:read_file",
+        objects=41,
+        tokens=118_000,
+        gross_usd=9.2,
+        rebill_usd=1.3,
+        regret_usd=0.2,
+        net_usd=7.7,
+        break_even_calls=6.2,
+        accepted=True,
+        reason="net of re-billing and regret it saves $7.70",
+        net_tokens=2_566_000.0,
+        confidence="medium",
+        evidence="leak, 41% of the session dead under the tag",
+        verify="ctxheap replay --policy reclaim.yaml",
+    )
+    harmful = replace(
+        paying,
+        action="compact",
+        tag="",
+        net_usd=-1.1,
+        accepted=False,
+        reason="would compact away 4 objects that were used later",
+    )
+    return paying, harmful
+
+
+def break_rows() -> tuple[CacheBreakRow, ...]:
+    """Return one cache break of each of two causes."""
+    expired = CacheBreakRow(call=40, cause="ttl", tag="", object="", tokens=84_000, gross_usd=0.29)
+    edited = replace(
+        expired, call=61, cause="compaction", tag="summary", object="summary @call 61", tokens=9_000
+    )
+    return expired, edited
+
+
+def regret_row() -> RegretRow:
+    """Return a session that regrets everything there is to regret."""
+    return RegretRow(
+        departed_tokens=210_000,
+        fetches=(
+            FetchRow(
+                call=70, tag="tool_result:read_file", object="read_file a @call 70", distance=9, tokens=4_100
+            ),
+        ),
+        necessary_fetches=2,
+        duplicate_fetches=1,
+        thrash=0.42,
+        edit_misses=1,
+        receipt_misreads=1,
+        lost_sight=(71, 88),
+        spirals=(
+            SpiralRow(kind="repeat", first_call=90, last_call=99, times=4, tools=("bash",), tokens=310_000),
+        ),
+        zero_write=True,
+        completion_per_reasoning=3.3,
+        reasoning_per_prompt=0.001,
+    )
+
+
 def session(**changes: object) -> SessionProfile:
     """Return the standing example: 142 calls, two compactions, prices known."""
     tags = tuple(tag_row(tag, size) for tag, size in PEAK_TAGS)
@@ -215,6 +345,13 @@ def session(**changes: object) -> SessionProfile:
         input_usd=55.76,
         dead_low_rent_usd=dead_low * 4.164e-7,
         dead_rent_usd=dead * 4.164e-7,
+        leaks=leak_rows(),
+        suggestions=suggestion_rows(),
+        gc_points=(
+            GcPointRow(call=40, cause="ttl", dead_low=21_000, dead=37_000, gross_low_usd=0.4, gross_usd=0.7),
+        ),
+        cache_breaks=break_rows(),
+        regret=regret_row(),
     )
     return replace(whole, **changes)  # type: ignore[arg-type]  # the fields are checked when built
 
@@ -242,6 +379,11 @@ def troubled_session() -> SessionProfile:
         objects=tuple(replace(row, rent_usd=None) for row in object_rows()),
         compactions=(),
         timeline=timeline(12),
+        leaks=(),
+        suggestions=(),
+        gc_points=(),
+        cache_breaks=(),
+        regret=None,
         allocated=65_000,
         objects_total=4,
         input_usd=None,
