@@ -131,7 +131,7 @@ def rates_of(call: Call) -> Rates | None:
     return RATES
 
 
-def brute_force(sent: Sequence[Sent], calls: Sequence[Call], found: Policy) -> list[tuple[int, int, int]]:
+def brute_force(sent: Sequence[Sent], calls: Sequence[Exchange], found: Policy) -> list[tuple[int, int, int]]:
     """Return what each prompt reads, writes and pays in full, by comparing it with all before it."""
     bills: list[tuple[int, int, int]] = []
     for k, now in enumerate(sent):

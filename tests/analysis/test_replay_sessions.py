@@ -49,7 +49,7 @@ def test_bill_equals_the_brute_force_ledger_and_every_prompt_is_valid(first: int
 
         report, sent = run(exchanges, found)
 
-        bills = brute_force(sent, heap_of(exchanges).calls, found)
+        bills = brute_force(sent, exchanges, found)
         read, written, uncached = (sum(column) for column in zip(*bills, strict=True))
         cost = uncached * FACTORS[0] + read * FACTORS[1] + written * FACTORS[2]
         bill = report.bill
