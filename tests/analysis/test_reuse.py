@@ -131,7 +131,7 @@ def test_compaction_of_what_was_used_later_is_refused_with_its_regret() -> None:
     assert (each.accepted, each.used_later, each.reason, round(each.regret_tokens)) == (
         False,
         (2,),
-        "would compact away 1 objects that were used later",
+        "would compact away 1 object before a later use",
         round(6_500 + 5 * ARGUMENT_TOKENS + 12_500 + 15_000),
     )
 

@@ -204,7 +204,7 @@ def test_what_was_only_put_out_of_date_is_refused() -> None:
     assert (found.action, found.accepted, found.reason, found.net_tokens > 0) == (
         "evict",
         False,
-        "1 objects were put out of date, but nothing in the prompt holds their text again",
+        "put out of date, but nothing in the prompt holds the text again: 1 object",
         True,
     )
 
@@ -265,7 +265,7 @@ def test_what_lay_idle_and_was_used_later_is_pinned_and_never_freed() -> None:
     pin = only(found, "pin")
     evict = [(each.accepted, each.reason) for each in found if each.action == "evict"]
     assert (pin.accepted, pin.keeps, pin.objects, pin.net_tokens > 0) == (True, (2,), (), True)
-    assert evict == [(False, "would free 1 objects that were used later")]
+    assert evict == [(False, "would free 1 object before a later use")]
 
 
 def test_tags_that_thrash_are_left_alone() -> None:

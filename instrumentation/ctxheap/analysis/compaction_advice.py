@@ -14,7 +14,7 @@ from ctxheap.analysis.freeing import Course, Freed
 from ctxheap.analysis.reuse import refetch_tokens
 from ctxheap.analysis.series import ThetaOf
 from ctxheap.analysis.study import Study
-from ctxheap.analysis.suggestion_records import Suggestion
+from ctxheap.analysis.suggestion_records import Suggestion, objects_of
 from ctxheap.heap.records import Call
 from ctxheap.heap.subject import base_of
 from ctxheap.reclaim.policy import BUDGET_SHARE, WINDOW_TOKENS, Rule, When
@@ -109,7 +109,7 @@ def _weigh(study: Study, split: _Split, call: Call, factors: Factors, *, is_flee
         confidence="low",
         accepted=is_accepted,
         reason=_reason(late, gross - rebill, is_fleet=is_fleet),
-        evidence=f"call {call.number} has {split.context:,} tokens; {len(split.going)} objects would go,"
+        evidence=f"call {call.number} has {split.context:,} tokens; {objects_of(len(split.going))} would go,"
         f" {remaining} calls follow; its own request counts as re-billing",
         used_later=late,
     )
@@ -117,7 +117,7 @@ def _weigh(study: Study, split: _Split, call: Call, factors: Factors, *, is_flee
 
 def _reason(late: tuple[int, ...], net: float, *, is_fleet: bool) -> str:
     if late:
-        return f"would compact away {len(late)} objects that were used later"
+        return f"would compact away {objects_of(len(late))} before a later use"
     if net <= 0:
         return "net ≤ 0: making the summary and storing it costs more than it saves"
     if not is_fleet:

@@ -20,6 +20,7 @@ from ctxheap.analysis.freeing import KEEP_CALLS, Candidate
 from ctxheap.analysis.reuse import Reuse
 from ctxheap.analysis.series import ThetaOf
 from ctxheap.analysis.study import Study
+from ctxheap.analysis.suggestion_records import objects_of
 from ctxheap.analysis.verdicts import Leak
 from ctxheap.heap.presumed import MIN_KNOWN_GAPS
 from ctxheap.heap.records import HeapObject
@@ -101,7 +102,7 @@ def _surely_dead(study: Study, tag: str, items: Sequence[HeapObject]) -> Iterato
     stale = [item for item in sure if item not in again and item not in held]
     yield _sure(study, "dedupe", tag, again, events, words="held again by a later object")
     # the rule cannot tell what is held from what is stale, so both go under it or neither
-    doubt = f"{len(stale)} objects were put out of date, but nothing in the prompt holds their text again"
+    doubt = f"put out of date, but nothing in the prompt holds the text again: {objects_of(len(stale))}"
     yield _sure(
         study, "evict", tag, [*held, *stale], events, words="put out of date", doubt=doubt if stale else ""
     )
@@ -146,7 +147,7 @@ def _sure(
         lambda item: _idle_from(study, idle, item, since=since[item.number]),
         idle=idle,
         is_sure=True,
-        evidence=f"{len(items)} objects {words} while in the prompt{later}",
+        evidence=f"{objects_of(len(items))} {words} while in the prompt{later}",
         doubt=doubt,
     )
 
@@ -187,7 +188,7 @@ def _evict(
             doubt="" if fleet else _doubt(leak.tag, reuse, idle),
             evidence=(
                 f"{leak.verdict}, {leak.share:.0%} of the session dead under the tag; longest time before"
-                f" a use {longest} calls, {reuse.watched(leak.tag, idle=idle)} objects idle for {idle}"
+                f" a use {longest} calls, {objects_of(reuse.watched(leak.tag, idle=idle))} idle for {idle}"
             ),
         )
 

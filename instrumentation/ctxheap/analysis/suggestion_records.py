@@ -75,3 +75,8 @@ class Suggestion:
         if self.gross_usd is None or self.rebill_usd is None or self.regret_usd is None:
             return None
         return self.gross_usd - self.rebill_usd - self.regret_usd
+
+
+def objects_of(count: int) -> str:
+    """Return "1 object" or "n objects"."""
+    return f"{count:,} object{'' if count == 1 else 's'}"

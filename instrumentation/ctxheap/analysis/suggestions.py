@@ -21,7 +21,7 @@ from ctxheap.analysis.repeats import RepeatedState
 from ctxheap.analysis.reuse import Reuse, refetch_tokens
 from ctxheap.analysis.series import ThetaOf
 from ctxheap.analysis.study import Study
-from ctxheap.analysis.suggestion_records import Confidence, Suggestion
+from ctxheap.analysis.suggestion_records import Confidence, Suggestion, objects_of
 from ctxheap.analysis.upstream import Offer, Paragraph
 from ctxheap.analysis.upstream_advice import top_k_advice, upstream_advice
 from ctxheap.analysis.verdicts import Leak
@@ -117,7 +117,7 @@ class _Weighing:
 
     def _refusal(self, proposal: Proposal, thrashing: frozenset[str]) -> str:
         if proposal.used_later:
-            return f"would free {len(proposal.used_later)} objects that were used later"
+            return f"would free {objects_of(len(proposal.used_later))} before a later use"
         if proposal.tag in thrashing:
             return "what left the prompt under this tag was fetched again too often"
         return proposal.doubt
@@ -144,7 +144,7 @@ class _Weighing:
             gross_usd=wrong.lost_usd,
             rebill_usd=None if wrong.lost_usd is None else 0.0,
             regret_usd=None if wrong.lost_usd is None else 0.0,
-            evidence=f"{len(wrong.used_later)} objects used after lying idle for long",
+            evidence=f"{objects_of(len(wrong.used_later))} used after lying idle for long",
             keeps=wrong.used_later,
         )
         if pin.net_tokens <= 0:
