@@ -14,7 +14,7 @@ from ctxheap_collector.cli.world import World
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from ctxheap_collector.cli.world import Progress
+    from ctxheap_collector.cli.world import Profiler, Progress
     from ctxheap_collector.report.contract import Options, Profile
 
     Asked: TypeAlias = tuple[tuple[str, ...], Options]
@@ -80,7 +80,7 @@ class Outcome:
 
 def run(
     *argv: str,
-    profiler: FakeProfiler,
+    profiler: Profiler,
     home: Path,
     env: dict[str, str] | None = None,
     out: io.TextIOWrapper | None = None,

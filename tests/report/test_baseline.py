@@ -43,7 +43,7 @@ def test_file_is_text_that_a_version_control_can_compare(tmp_path: Path) -> None
     )
 
 
-def test_growth_above_the_bound_is_named_with_what_it_was(tmp_path: Path) -> None:
+def test_growth_above_the_bound_is_named_with_what_it_was() -> None:
     before = baseline_of(profile(sized("b", 10_000)))
 
     breaches = grown(profile(sized("b", 11_100, dead=1_100)), before, growth=0.1)

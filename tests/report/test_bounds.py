@@ -61,19 +61,23 @@ def test_what_only_grows_so_far_is_no_verdict_yet() -> None:
 
 
 def test_leak_is_said_with_its_tag_verdict_and_reason() -> None:
-    assert lines(Bounds(leak="major"), leaks=(leak_row("critical"),)) == [
+    [line] = lines(Bounds(leak="major"), leaks=(leak_row("critical"),))
+
+    assert line == (
         f"{WHO}: leak tool_result:bash critical, bound major: its tokens without later use are 31.4 % of the "
         "session's input bill, growing by 1,412 tokens a call in calls 12 to 142"
-    ]
+    )
 
 
 def test_ballast_is_said_not_to_grow_and_weighed_in_tokens_without_a_price() -> None:
     rows = (leak_row("major", verdict="ballast", tag="retrieval"),)
 
-    assert lines(Bounds(leak="none"), leaks=rows, input_usd=None) == [
-        f"{WHO}: ballast retrieval major, bound none: its tokens without later use are 31.4 % of the session's "
-        "token-calls, and it does not grow"
-    ]
+    [line] = lines(Bounds(leak="none"), leaks=rows, input_usd=None)
+
+    assert line == (
+        f"{WHO}: ballast retrieval major, bound none: its tokens without later use are 31.4 % of the "
+        "session's token-calls, and it does not grow"
+    )
 
 
 def test_sub_agent_is_named_beside_its_session() -> None:
@@ -107,20 +111,21 @@ def test_what_is_not_known_is_no_breach_and_not_passed_over() -> None:
     found = unknown(profile(*sessions), bounds)
 
     assert broken(profile(*sessions), bounds) == []
-    assert list(unknown_lines(found)) == [
-        "the window of model house-model-9 is unknown: --max-peak PERCENT cannot be checked in 2 sessions; "
-        "--prices FILE can give it (docs/prices.md)",
-        "the price of model house-model-9 is unknown: --max-cost cannot be checked in 2 sessions; "
-        "--prices FILE can give it (docs/prices.md)",
+    remedy = "; --prices FILE can give it (docs/prices.md)"
+    assert [line.removesuffix(remedy) for line in unknown_lines(found)] == [
+        "the window of model house-model-9 is unknown: --max-peak PERCENT cannot be checked in 2 sessions",
+        "the price of model house-model-9 is unknown: --max-cost cannot be checked in 2 sessions",
     ]
 
 
 def test_model_without_a_name_gets_another_remedy() -> None:
     found = unknown(profile(replace(troubled_session(), model="")), Bounds(cost_usd=1))
 
-    assert list(unknown_lines(found)) == [
-        "the price of a model without a name is unknown: --max-cost cannot be checked in 1 session; "
-        "check such sessions apart, without this bound"
+    assert [line.split("; ") for line in unknown_lines(found)] == [
+        [
+            "the price of a model without a name is unknown: --max-cost cannot be checked in 1 session",
+            "check such sessions apart, without this bound",
+        ]
     ]
 
 
@@ -144,7 +149,7 @@ def test_names_from_a_transcript_cannot_steer_the_log() -> None:
 
     written = [breach_line(breach) for breach in broken(profile(hostile), Bounds(peak=1, leak="minor"))]
 
-    assert [line.split(": ")[0] for line in written] == ["session ::error:: ::set-env name=A::1 [31m"] * 2
+    assert [line[:42] for line in written] == ["session ::error:: ::set-env name=A::1 [31m"] * 2
     assert all(line.isprintable() for line in written)
 
 

@@ -90,7 +90,7 @@ def load(path: Path) -> Figures:
     except OSError as error:
         raise ProfileError(_unusable(path, str(error.strerror))) from error
     except RecursionError as error:
-        raise ProfileError(_unusable(path, "not JSON that a baseline could be")) from error
+        raise ProfileError(_unusable(path, "nested too deeply for a baseline")) from error
     except json.JSONDecodeError as error:
         raise ProfileError(_unusable(path, f"not JSON: {error.msg} in line {error.lineno}")) from error
     except (ValueError, OverflowError) as error:

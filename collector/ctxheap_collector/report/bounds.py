@@ -124,7 +124,7 @@ def _leak(session: SessionProfile, leak: LeakRow, bound: str) -> Breach:
 
 def _reason(session: SessionProfile, leak: LeakRow) -> str:
     whole = "token-calls" if session.input_usd is None else "input bill"
-    dead = f"{100 * leak.share:.1f} % of the session's {whole} had no later use under it"
+    dead = f"its tokens without later use are {100 * leak.share:.1f} % of the session's {whole}"
     if leak.verdict != "leak":
         return f"{dead}, and it does not grow"
     return (
