@@ -150,6 +150,14 @@ def test_a_pause_that_the_cache_outlived_is_no_break() -> None:
     assert cache_breaks(studied(heap)) == []
 
 
+def test_a_pause_that_seems_to_lie_behind_the_call_that_read_nothing_is_named() -> None:
+    heap = session(BASE, BASE, BASE, minutes=(0, 1, 9))
+    heap.calls[1].usage = Usage(cache_write_5m=5 * SIZE)
+    heap.calls[2].usage = Usage(cache_read=5 * SIZE)
+
+    assert cache_breaks(studied(heap)) == [CacheBreak(2, None, "", "ttl", 5 * SIZE, 11.5)]
+
+
 def test_a_compaction_is_named_by_its_summary() -> None:
     found = cache_breaks(studied(session(BASE, (TOOL, SYSTEM, SUMMARY, B), compacted=(2,))))
 
