@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from ctxheap.providers.json_fields import Fields, fields, items, string, tokens
 from ctxheap_collector.transcripts.claude_code_attachments import attachment_parts
 from ctxheap_collector.transcripts.claude_code_branch import Branch, Response
 from ctxheap_collector.transcripts.claude_code_chains import Chains, Skip, has_tool_result, response_key
+from ctxheap_collector.transcripts.source import counted
 
 _SYNTHETIC = "<synthetic>"
 _TASK_TOOLS = frozenset({"Task", "Agent"})
@@ -33,6 +35,7 @@ class Reader:
         self._tools: dict[str, str] = {}
         self._tasks: dict[str, str] = {}
         self._finished: set[str] = set()
+        self._lines: set[int] = set()
 
     def feed(self, number: int, record: object, skip: Skip) -> Iterator[Exchange]:
         """Take in one line and yield the calls that it ends."""
@@ -45,7 +48,7 @@ class Reader:
             skip(number, f"{kind} line without a message")
             return
         uuid = string(line.get("uuid"))
-        if uuid and self._chains.has(uuid):
+        if uuid and self._is_repeat(uuid, line, number, skip):
             self.repeated += 1
             return
         branch = self._chains.branch_of(line, kind, number, skip)
@@ -58,6 +61,16 @@ class Reader:
         """Yield the calls that were still open at the end."""
         for branch in self._chains.branches:
             yield from branch.finish_response()
+
+    def _is_repeat(self, uuid: str, line: Fields, number: int, skip: Skip) -> bool:
+        """Say whether a line was there before; one that only has the id of another is read all the same."""
+        said = hash((uuid, *_said(line)))
+        if said in self._lines:
+            return True
+        self._lines.add(said)
+        if self._chains.has(uuid):
+            skip(number, "its uuid is that of an earlier line, which says something else: both are read")
+        return False
 
     def _take(self, branch: Branch, line: Fields, kind: str, number: int, skip: Skip) -> Iterator[Exchange]:
         if kind == "assistant":
@@ -101,7 +114,8 @@ class Reader:
         response = Response(key, _call_id(branch, message, line, number), model, branch.take_started(line))
         response.note_usage(message.get("usage"))
         if response.usage is not None and (count := branch.clear_unlogged(response.usage.input)):
-            skip(number, f"billed input fell: {count} old tool results are taken as cleared")
+            are_taken = counted(count, "old tool result is taken", "old tool results are taken")
+            skip(number, f"billed input fell: {are_taken} as cleared")
         branch.begin_response(response)
         return response
 
@@ -173,6 +187,14 @@ def _call_id(branch: Branch, message: Fields, line: Fields, number: int) -> str:
         if message_id and request_id
         else f"{branch.session}:{message_id or number}"
     )
+
+
+def _said(line: Fields) -> tuple[str, str, bytes]:
+    """Return what two lines have in common if they say the same, whatever session they were copied to."""
+    message = fields(line.get("message"))
+    content = message.get("content", line.get("content", line.get("attachment")))
+    # Format 2 has no references between objects, so that equal values are equal bytes.
+    return string(line.get("type")), response_key(message, line), marshal.dumps(content, 2)
 
 
 def _first_text(message: Fields) -> str:

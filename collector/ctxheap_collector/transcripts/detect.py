@@ -22,7 +22,7 @@ from ctxheap_collector.transcripts import (
     tau,
     tau2,
 )
-from ctxheap_collector.transcripts.source import STDIN, Found, Head, Source, Unreadable, expand
+from ctxheap_collector.transcripts.source import STDIN, Found, Head, Source, Unreadable, counted, expand
 
 SHOWN_KEYS = 12
 OPENING_BYTES = 256
@@ -202,4 +202,5 @@ def _billed_once(exchanges: Iterator[Exchange], source: Source, billed: dict[str
         has_new_parent = exchange.parent is None and parent != exchange.session
         yield replace(exchange, parent=parent) if has_new_parent else exchange
     if copies:
-        source.skip(0, f"{copies} calls are copies of calls in files read before")
+        are_copies = counted(copies, "call is a copy of one", "calls are copies of calls")
+        source.skip(0, f"{are_copies} in files read before")

@@ -20,7 +20,7 @@ from typing import IO
 from ctxheap_collector.transcripts import source_bytes
 from ctxheap_collector.transcripts.source_paths import Found, expand
 
-__all__ = ["STDIN", "Found", "Head", "Skipped", "Source", "Unreadable", "expand"]
+__all__ = ["STDIN", "Found", "Head", "Skipped", "Source", "Unreadable", "counted", "expand"]
 
 STDIN = Path("-")
 HEAD_RECORDS = 20
@@ -233,6 +233,11 @@ class Source:
                 with path.open("rb") as pipe:
                     self._spools[path] = source_bytes.spool(pipe)
         return self._spools[path]
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Return a count with the words that fit it: "1 line stands", "2 lines stand"."""
+    return f"{count} {one if count == 1 else many}"
 
 
 def _read_whole(stream: IO[bytes]) -> bytes:
