@@ -5,6 +5,7 @@ from __future__ import annotations
 import marshal
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from ctxheap.heap.model import Exchange, Part, Role
 from ctxheap.providers.anthropic import block_parts
@@ -194,7 +195,8 @@ def _said(line: Fields) -> tuple[str, str, bytes]:
     message = fields(line.get("message"))
     content = message.get("content", line.get("content", line.get("attachment")))
     # Format 2 has no references between objects, so that equal values are equal bytes.
-    return string(line.get("type")), response_key(message, line), marshal.dumps(content, 2)
+    told = marshal.dumps(cast("dict[str, str]", content), 2)
+    return string(line.get("type")), response_key(message, line), told
 
 
 def _first_text(message: Fields) -> str:

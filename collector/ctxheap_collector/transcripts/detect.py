@@ -145,10 +145,14 @@ def read_all(
             continue
         if getattr(module, "GROUPED_BY_FOLDER", False):
             source = _with_siblings(source, waiting)
-        exchanges = _guarded(module.read(source), source)
+        stopped: list[str] = []
+        exchanges = _guarded(module.read(source), source, stopped)
         if getattr(module, "GLOBAL_CALL_IDS", False):
             exchanges = _billed_once(exchanges, source, billed)
         yield Reading(source, module.FORMAT, exchanges, is_named=found.is_named)
+        for problem in stopped:
+            # A reading without calls, so that a rest which nobody read counts as an input that was not read.
+            yield Reading(Source(source.name, source.files), "", problem=problem, is_named=found.is_named)
         source.close()
 
 
@@ -178,14 +182,14 @@ def _opening(path: Path) -> bytes:
         return b""
 
 
-def _guarded(exchanges: Iterator[Exchange], source: Source) -> Iterator[Exchange]:
-    """Turn whatever stops a reader into a skipped rest: the files after it must be read all the same."""
+def _guarded(exchanges: Iterator[Exchange], source: Source, stopped: list[str]) -> Iterator[Exchange]:
+    """Note in `stopped` what ends a reader before its time: the files after it must be read all the same."""
     try:
         yield from exchanges
     except Unreadable as error:
-        source.skip(0, str(error))
+        stopped.append(str(error))
     except Exception as error:  # noqa: BLE001 - a reader meets data that nobody has seen before
-        source.skip(0, f"the reader stopped: {type(error).__name__}: {error}")
+        stopped.append(f"{source.name}: the reader stopped: {type(error).__name__}: {error}")
 
 
 def _billed_once(exchanges: Iterator[Exchange], source: Source, billed: dict[str, str]) -> Iterator[Exchange]:

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import orjson
-
 from ctxheap.heap.model import Exchange
 from ctxheap.providers.json_fields import Fields, fields, items, string
+from ctxheap_collector.transcripts import source_values
 from ctxheap_collector.transcripts.exchanges import ExchangeMaker
 from ctxheap_collector.transcripts.message_lists import elements
 from ctxheap_collector.transcripts.source import Head, Source
@@ -192,7 +191,7 @@ def _response_of(record: Fields) -> Fields:
 def _body(value: object) -> Fields:
     if isinstance(value, str) and value[:1] == "{":
         try:
-            value = orjson.loads(value)
+            value = next(iter(source_values.parse(value.encode("utf-8", "surrogatepass")).values), None)
         except ValueError:
             return {}
     body = fields(value)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import os
 import shutil
 import stat
@@ -19,8 +18,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
-
-import orjson
 
 MAX_LINE_BYTES = 256 << 20
 SPOOL_MEMORY_BYTES = 16 << 20
@@ -91,37 +88,6 @@ def lines(stream: IO[bytes]) -> Iterator[Line]:
         while data and not data.endswith(b"\n"):
             data = stream.readline(BUFFER_BYTES)
         yield Line(number, None, is_terminated=True)
-
-
-def parse(data: bytes) -> list[object]:
-    """Return the JSON values in `data`, nearly always one.
-
-    What the strict parser refuses (lone surrogates, NaN, bytes that are no UTF-8, raw control characters, two
-    records run together by writers that raced) gets the tolerant one.
-
-    Raises:
-        ValueError: Neither parser can read it.
-    """
-    try:
-        return [orjson.loads(data)]
-    except orjson.JSONDecodeError:
-        return _parse_tolerantly(data)
-
-
-def _parse_tolerantly(data: bytes) -> list[object]:
-    text = data.decode("utf-8", "replace").strip(" \t\r\n\0\ufeff")
-    decoder = json.JSONDecoder(strict=False)
-    values: list[object] = []
-    at = 0
-    try:
-        while at < len(text):
-            value, at = decoder.raw_decode(text, at)
-            values.append(value)
-            while at < len(text) and text[at] in " \t\r\n\0":
-                at += 1
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    return values
 
 
 class Meter:

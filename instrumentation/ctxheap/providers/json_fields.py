@@ -11,6 +11,7 @@ Fields = Mapping[str, object]
 
 EMPTY: Fields = {}
 MAX_TOKENS = 10**12  # no request is that large: a number beyond it is garbage, and sums must stay in 64 bits
+MAX_DEPTH = 200
 
 
 def fields(value: object) -> Fields:
@@ -46,6 +47,26 @@ def tokens(value: object) -> int:
 
 def json_text(value: object) -> str:
     """Return a value as the compact JSON that goes over the wire; strings are taken to be JSON already."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else _encoded(value, (",", ":"))
+
+
+def spaced_json_text(value: object) -> str:
+    """Return a value as JSON with the spaces that models put there."""
+    return _encoded(value, (", ", ": "))
+
+
+def _encoded(value: object, separators: tuple[str, str]) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=separators)
+    except RecursionError:
+        return json.dumps(_shallow(value, MAX_DEPTH), ensure_ascii=False, separators=separators)
+
+
+def _shallow(value: object, depth: int) -> object:
+    """Return a value with null in the place of what is nested deeper than encoders can follow."""
+    if isinstance(value, dict):
+        body = cast("dict[str, object]", value)
+        return {key: _shallow(inner, depth - 1) for key, inner in body.items()} if depth else None
+    if isinstance(value, list):
+        return [_shallow(inner, depth - 1) for inner in cast("list[object]", value)] if depth else None
+    return value
