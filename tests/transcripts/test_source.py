@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxheap.providers.json_fields import fields, items
-from ctxheap_collector.transcripts import source_bytes, source_values
+from ctxheap_collector.transcripts import source, source_bytes, source_values
 from ctxheap_collector.transcripts.source import STDIN, Skipped, Source, Unreadable
 
 VALUES = st.recursive(
@@ -246,3 +246,48 @@ def test_any_bytes_are_read_without_an_error(data: bytes) -> None:
     list(source.documents())
 
     source.close()
+
+
+@given(st.lists(st.sampled_from([b"", b" ", b"\r", b"\0", b"1", b"[2,\t3]"]), max_size=12), st.integers(1, 7))
+def test_lines_are_the_same_however_the_bytes_arrive(rows: list[bytes], chunk_bytes: int) -> None:
+    class Slow(io.BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return super().read1(chunk_bytes)
+
+    data = b"\n".join(rows)
+
+    found = [
+        (line.number, (line.data or b"").strip(source_bytes.SPACE), line.is_terminated)
+        for line in source_bytes.lines(Slow(data))
+    ]
+
+    assert found == [
+        (number, row.strip(source_bytes.SPACE), number < len(rows))
+        for number, row in enumerate(rows, 1)
+        if row.strip(source_bytes.SPACE)
+    ]
+
+
+@pytest.mark.parametrize(
+    "blank", [b"\n", b" ", b"\0", b"\r\n", b"x"], ids=["lines", "spaces", "NUL", "CRLF", "x"]
+)
+def test_a_file_whose_first_megabytes_open_no_value_is_given_up_on(
+    tmp_path: Path, blank: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "HEAD_BYTES", 1 << 17)
+    given_up = source_of(tmp_path / "a.gz", gzip.compress(blank * (1 << 20)))
+
+    assert (given_up.head().records, given_up.head().document) == ([], None)
+    assert given_up.head().text == (blank * (1 << 16))[: 1 << 16].decode()
+
+
+def test_a_million_blank_lines_hide_nothing_behind_them(tmp_path: Path) -> None:
+    path = source_of(tmp_path / "a", b"1\n" + b"\n" * 3_000_000 + b" " * 3_000_000 + b'{"b": 2}\n')
+
+    assert list(path.records()) == [(1, 1), (3_000_002, {"b": 2})]
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/full", "/dev/null"])
+def test_devices_are_refused(device: str) -> None:
+    with pytest.raises(Unreadable, match=f"{device}: a device, which may never end"):
+        Source.of(device).head()

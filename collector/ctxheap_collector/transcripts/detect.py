@@ -103,8 +103,9 @@ def detect(source: Source) -> Format:
 def _found(head: Head) -> str:
     value = head.document if head.document is not None else next(iter(head.records), None)
     if value is None:
-        opening = head.text.lstrip()[:40]
-        return f"no JSON (it starts with {opening!r})" if opening else "an empty file"
+        opening = head.text.lstrip(" \t\r\n\0")[:40]
+        blank = "nothing but blanks" if head.text else "an empty file"
+        return f"no JSON (it starts with {opening!r})" if opening else blank
     shape = "one JSON value" if head.document is not None else "JSON Lines"
     if isinstance(value, list):
         items = cast("list[object]", value)

@@ -27,7 +27,6 @@ HEAD_RECORDS = 20
 HEAD_BYTES = 8 << 20
 HEAD_TEXT_BYTES = 64 << 10
 MAX_DOCUMENT_BYTES = 1 << 30
-_SPACE = b" \t\r\n\0"
 
 
 class Unreadable(Exception):  # noqa: N818 - it names a state of the input, as messages to people do
@@ -49,7 +48,7 @@ class Head:
     Attributes:
         records: The first values of JSON Lines, at most `HEAD_RECORDS`; a one-line file's value too.
         document: The value when the whole file is one JSON value, else None.
-        text: The first 64 KB as text.
+        text: The first 64 KB as text; nothing else is there when no value opens in the first 8 MB.
         is_cut: Whether the document was nested too deeply to keep the whole of it.
     """
 
@@ -172,8 +171,6 @@ class Source:
         if line.data is None:
             self.skip(line.number, self._in(path, f"line over {source_bytes.MAX_LINE_BYTES >> 20} MB"))
             return []
-        if not line.data.strip(_SPACE):
-            return []
         try:
             parsed = source_values.parse(line.data)
         except ValueError as error:
@@ -190,12 +187,14 @@ class Source:
     def _read_head(self, path: Path) -> Head:
         with self._opened(path) as raw:
             try:
-                text = source_bytes.unpack(raw).read(HEAD_TEXT_BYTES)
+                text = _opening(source_bytes.unpack(raw))
                 raw.seek(0)
+                if len(text) > HEAD_TEXT_BYTES:
+                    return Head(text=text[:HEAD_TEXT_BYTES].decode("utf-8", "replace"))
                 head, bad_first = _first_records(source_bytes.unpack(raw))
                 raw.seek(0)
                 head.text = text.decode("utf-8", "replace")
-                if bad_first and text.lstrip(_SPACE)[:1] in (b"{", b"["):
+                if bad_first and text.lstrip(source_bytes.SPACE)[:1] in (b"{", b"["):
                     self._parse_head_document(head, raw)
             except source_bytes.PackedError as error:
                 raise Unreadable(f"{self.name}: cannot be read ({error})") from error
@@ -237,6 +236,8 @@ class Source:
                 self._spools[path] = source_bytes.spool(self._stdin or sys.stdin.buffer)
             elif path.is_dir() or source_bytes.is_regular(path):
                 return None
+            elif not source_bytes.is_pipe(path):
+                raise Unreadable(f"{self.name}: a device, which may never end; give a file or a pipe")
             else:
                 with path.open("rb") as pipe:
                     self._spools[path] = source_bytes.spool(pipe)
@@ -255,6 +256,16 @@ def _read_whole(stream: IO[bytes]) -> bytes:
     return data
 
 
+def _opening(stream: IO[bytes]) -> bytes:
+    """Return the first `HEAD_TEXT_BYTES`; more, if no JSON value opens within `HEAD_BYTES` either."""
+    text = stream.read(HEAD_TEXT_BYTES)
+    if len(text) < HEAD_TEXT_BYTES or b"{" in text or b"[" in text:
+        return text
+    more = stream.read(HEAD_BYTES)
+    is_hopeless = len(more) == HEAD_BYTES and b"{" not in more and b"[" not in more
+    return text + more if is_hopeless else text
+
+
 def _first_records(stream: IO[bytes]) -> tuple[Head, bool]:
     """Return a head of the first values, and whether the very first line is none."""
     head = Head()
@@ -263,8 +274,6 @@ def _first_records(stream: IO[bytes]) -> tuple[Head, bool]:
     for line in source_bytes.lines(stream):
         data = line.data or b""
         size += len(data)
-        if line.data is not None and not data.strip(_SPACE):
-            continue
         if len(head.records) >= HEAD_RECORDS or (seen and size > HEAD_BYTES):
             return head, bad_first
         seen += 1
