@@ -9,7 +9,7 @@ from typing import cast
 
 from ctxheap.heap.model import Exchange, Part, Role
 from ctxheap.providers.anthropic import block_parts
-from ctxheap.providers.json_fields import Fields, fields, items, string, tokens
+from ctxheap.providers.json_fields import Fields, fields, items, odd_counts, string, tokens
 from ctxheap_collector.transcripts.claude_code_attachments import attachment_parts
 from ctxheap_collector.transcripts.claude_code_branch import Branch, Response
 from ctxheap_collector.transcripts.claude_code_chains import Chains, Skip, has_tool_result, response_key
@@ -104,7 +104,7 @@ class Reader:
                 return
             self._finished.add(key)
             response = self._begin(branch, line, key, number, skip)
-        response.note_usage(message.get("usage"))
+        _note_usage(response, message, number, skip)
         branch.answer(self._parts(message, "assistant", number))
 
     def _begin(self, branch: Branch, line: Fields, key: str, number: int, skip: Skip) -> Response:
@@ -113,7 +113,7 @@ class Reader:
         if not keeps_reasoning(model):
             branch.strip_old_reasoning()
         response = Response(key, _call_id(branch, message, line, number), model, branch.take_started(line))
-        response.note_usage(message.get("usage"))
+        _note_usage(response, message, number, skip)
         if response.usage is not None and (count := branch.clear_unlogged(response.usage.input)):
             are_taken = counted(count, "old tool result is taken", "old tool results are taken")
             skip(number, f"billed input fell: {are_taken} as cleared")
@@ -188,6 +188,15 @@ def _call_id(branch: Branch, message: Fields, line: Fields, number: int) -> str:
         if message_id and request_id
         else f"{branch.session}:{message_id or number}"
     )
+
+
+def _note_usage(response: Response, message: Fields, number: int, skip: Skip) -> None:
+    """Take a line's usage, and list the counts in it that cannot be right; most lines repeat the last one."""
+    reported = message.get("usage")
+    if reported != response.raw_usage:
+        for problem in odd_counts(reported, "usage"):
+            skip(number, problem)
+        response.note_usage(reported)
 
 
 def _said(line: Fields) -> tuple[str, str, bytes]:

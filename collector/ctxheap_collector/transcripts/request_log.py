@@ -17,7 +17,7 @@ from ctxheap.heap.model import Exchange
 from ctxheap.providers.json_fields import Fields, fields, items, string
 from ctxheap_collector.transcripts import source_values
 from ctxheap_collector.transcripts.exchanges import ExchangeMaker
-from ctxheap_collector.transcripts.message_lists import elements
+from ctxheap_collector.transcripts.message_lists import elements, skip_odd_counts
 from ctxheap_collector.transcripts.source import Head, Source
 from ctxheap_collector.transcripts.timestamps import epoch_ns
 
@@ -33,6 +33,7 @@ _SESSION_KEYS = (
 )
 _RESPONSES_KEYS = ("model", "instructions", "previous_response_id")
 _LISTED_ANSWERS = ("choices", "output", "outputs")
+_COUNTS_BESIDE = ("prompt_eval_count", "eval_count", "input_tokens", "output_tokens")
 _TIME_KEYS = ("timestamp", "start_time", "started_at", "created_at", "time", "ts", "created")
 
 
@@ -133,6 +134,8 @@ def _answered(source: Source) -> Iterator[Pair]:
         if not _is_answer(pair.response):
             source.skip(int(pair.place), "the response holds no output of a model")
             continue
+        beside = {key: pair.response.get(key) for key in _COUNTS_BESIDE}
+        skip_odd_counts(source, int(pair.place), pair.response.get("usage") or beside)
         yield pair
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 Fields = Mapping[str, object]
@@ -12,6 +13,7 @@ Fields = Mapping[str, object]
 EMPTY: Fields = {}
 MAX_TOKENS = 10**12  # no request is that large: a number beyond it is garbage, and sums must stay in 64 bits
 MAX_DEPTH = 200
+_COUNT_ENDINGS = ("tokens", "eval_count")
 
 
 def fields(value: object) -> Fields:
@@ -36,13 +38,36 @@ def string(value: object) -> str:
 
 def tokens(value: object) -> int:
     """Return a count of tokens; numbers in strings count, everything odd, negative or absurd is 0."""
+    return _count(value) or 0
+
+
+def _count(value: object) -> int | None:
+    """Return a value as a count of tokens, None when it can be none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return 0
+        return None
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        return 0
-    return int(number) if math.isfinite(number) and 0 < number <= MAX_TOKENS else 0
+        return None
+    return int(number) if math.isfinite(number) and 0 <= number <= MAX_TOKENS else None
+
+
+def odd_counts(usage: object, name: str) -> Iterator[str]:
+    """Yield what is wrong with the token counts in a usage: `usage.input_tokens is -5: not counted`.
+
+    Args:
+        usage: The usage as it was reported, its details and iterations included.
+        name: What messages call it.
+    """
+    for key, value in fields(usage).items():
+        place = f"{name}.{key}"
+        if isinstance(value, dict):
+            yield from odd_counts(cast("object", value), place)
+        elif isinstance(value, list):
+            for index, item in enumerate(cast("list[object]", value)):
+                yield from odd_counts(item, f"{place}[{index}]")
+        elif value is not None and key.endswith(_COUNT_ENDINGS) and _count(value) is None:
+            yield f"{place} is {reprlib.repr(value)}: not counted"
 
 
 def json_text(value: object) -> str:
