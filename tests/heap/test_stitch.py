@@ -220,6 +220,12 @@ def test_a_sub_agent_keeps_its_parent() -> None:
     assert stitched(child) == [new("9", "boss")]
 
 
+def test_calls_of_one_second_come_as_their_context_grows() -> None:
+    calls = [call(f"m{number}", [user("x")] * number, time=7) for number in range(1, 12)]
+
+    assert canonical_order(calls[::-1]) == calls
+
+
 def test_a_call_reported_twice_is_assigned_once() -> None:
     assert stitched(FIRST, SECOND, FIRST, SECOND) == [new("1")] * 4
 

@@ -215,7 +215,8 @@ def session_id(name: str, first: Exchange | None = None) -> str:
 def canonical_order(exchanges: Iterable[Exchange]) -> list[Exchange]:
     """Return calls by time and each once, so that order and repetition of input change nothing.
 
-    Calls without a time keep their order, behind those that have one: only their source knows it.
+    Calls without a time keep their order, behind those that have one: only their source knows it. Of calls
+    at the same time (some logs know seconds only) the shorter prompt comes first, as contexts grow.
     Of several reports of a call the fullest is kept.
     """
     kept: dict[str, Exchange] = {}
@@ -225,7 +226,7 @@ def canonical_order(exchanges: Iterable[Exchange]) -> list[Exchange]:
             kept[exchange.call_id] = exchange
     timed = sorted(
         (each for each in kept.values() if each.started_ns is not None),
-        key=lambda each: (each.started_ns, each.call_id),
+        key=lambda each: (each.started_ns, len(each.prompt), each.call_id),
     )
     return [*timed, *(each for each in kept.values() if each.started_ns is None)]
 
