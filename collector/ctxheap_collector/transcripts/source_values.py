@@ -37,13 +37,12 @@ def parse(data: bytes) -> Parsed:
     """
     try:
         values = _values(data)
-        # Strings hold brackets too: this looks at some values in vain, but it misses no deep one.
-        is_deep = data.count(b"{") + data.count(b"[") > MAX_DEPTH and _is_deep(values)
     except RecursionError:
-        is_deep = True
-    if not is_deep:
-        return Parsed(values)
-    return Parsed(_values(_cut(data)), is_cut=True)
+        return Parsed(_values(_cut(data)), is_cut=True)
+    # Strings hold brackets too: this looks at some values in vain, but it misses no deep one.
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and _is_deep(values):
+        return Parsed(_values(_cut(data)), is_cut=True)
+    return Parsed(values)
 
 
 def _values(data: bytes) -> list[object]:
@@ -68,18 +67,16 @@ def _parse_tolerantly(data: bytes) -> list[object]:
 
 def _is_deep(values: list[object]) -> bool:
     """Say whether something lies deeper than `MAX_DEPTH`, looking at one level after the other."""
-    level = [value for value in values if isinstance(value, (dict, list))]
-    for _ in range(MAX_DEPTH):
-        if not level:
-            return False
-        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, (dict, list))]
+    level = values
+    for _ in range(MAX_DEPTH + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
     return bool(level)
 
 
 def _inside(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return cast("dict[str, object]", value).values()
-    return cast("list[object]", value)
+    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def _cut(data: bytes) -> bytes:
