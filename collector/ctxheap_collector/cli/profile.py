@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,6 +114,8 @@ def make(request: Request, world: World) -> Profile:
     from ctxheap_collector.cli.progress import reading  # noqa: PLC0415 -- needs rich
     from ctxheap_collector.report.contract import ProfileError  # noqa: PLC0415 -- keeps --help quick
 
+    if "-" in request.paths and sys.stdin is None:
+        raise CommandError("standard input is closed")
     if "-" in request.paths and world.is_interactive():
         world.tell("reading standard input, up to Ctrl-D")
     try:

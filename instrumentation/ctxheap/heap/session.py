@@ -85,9 +85,8 @@ class HeapBuilder:
     def finish(self) -> Heap:
         """Return the heap with every billed token of every call owned by one object."""
         heap = self._heap
-        for call in heap.calls:
-            for number in call.numbers:
-                heap.objects[number].last = call.number
+        for number in self._resident:
+            heap.objects[number].last = len(heap.calls)
         self._batch.flush()
         self._measure()
         own_every_token(heap)
@@ -152,6 +151,7 @@ class HeapBuilder:
 
     def _leave(self, before: array[int], after: array[int], call: int) -> None:
         for number in sorted(set(before) - set(after)):
+            self._heap.objects[number].last = call - 1
             self._evidence.drop(number)
             for revived in self._ledger.dropped(number):
                 self._heap.revived.append((revived, call))
