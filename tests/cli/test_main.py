@@ -141,3 +141,53 @@ def test_demo_shows_a_report_and_what_to_do_next(tmp_path: Path) -> None:
     words = out.read()
     assert words.startswith("session 7f3a9c12")
     assert words.endswith(NEXT)
+
+
+def entry(*argv: str, close: int) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process that finds one of its streams closed."""
+    program = "import sys; from ctxheap_collector.cli.entry import main; sys.exit(main())"
+    command = f'exec "$0" -c "$1" {" ".join(argv)} {close}>&-'
+    return subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable, program], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes streams the way a POSIX shell does")
+@pytest.mark.parametrize(
+    ("close", "words"), [(0, "standard input is closed"), (1, "standard output is closed")]
+)
+def test_closed_stream_is_named(close: int, words: str) -> None:
+    done = entry("profile", "-", close=close)
+
+    assert (done.returncode, done.stderr) == (2, f"ctxheap: {words}\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_full_disk_is_named_and_is_nobodys_bug() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", WRITER],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=TESTS,
+        )
+
+    assert (done.returncode, done.stderr) == (2, "ctxheap: writing the output: No space left on device\n")
+
+
+def test_interrupt_while_importing_leaves_one_line_and_code_130() -> None:
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'ctxheap_collector.cli.main': raise KeyboardInterrupt\n"
+        "from ctxheap_collector.cli.entry import main\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "sys.exit(main())\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (130, "ctxheap: interrupted\n")

@@ -210,7 +210,7 @@ def test_output_in_a_folder_that_is_not_there_is_wrong_use(tmp_path: Path) -> No
     outcome = run("profile", "a", "--output", str(file), profiler=FakeProfiler(profile()), home=tmp_path)
 
     assert outcome.code == 2
-    assert "No such file or directory" in outcome.err
+    assert outcome.err == f"ctxheap: {file}: there is no folder {file.parent}\n"
 
 
 def test_long_input_shows_a_bar_on_a_terminal(tmp_path: Path) -> None:

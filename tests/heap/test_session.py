@@ -143,3 +143,14 @@ def test_copy_that_leaves_the_prompt_revives_the_one_before_it() -> None:
     dead = {(event.number, event.call) for event in heap.superseded}
     assert (3, 2) in dead
     assert heap.revived == [(3, 3)]
+
+
+def test_object_that_only_changes_its_place_has_not_just_arrived() -> None:
+    listing = answered("forty files, none of them large", "c0")
+    opening = [said("be careful", "system_prompt"), said("look around"), asked("c0"), listing]
+    note, answer = said("a note of no use", "harness:note"), said("Hm.", "agent_output")
+    prompts = [opening[:2], opening, [*opening, answer], [opening[0], note, *opening[1:], answer]]
+
+    heap = build([Exchange(str(n), tuple(prompt), (answer,)) for n, prompt in enumerate(prompts)])
+
+    assert [(use.call, use.rule) for use in heap.uses if use.number == 3] == [(2, "answer")]

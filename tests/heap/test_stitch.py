@@ -47,7 +47,16 @@ def new(call_id: str, parent: str | None = None) -> Assignment:
 
 def stitched(*calls: Exchange) -> list[Assignment]:
     stitcher = Stitcher()
-    return [stitcher.assign(each) for each in calls]
+    return named([stitcher.assign(each) for each in calls], *calls)
+
+
+def named(assigned: Sequence[Assignment], *calls: Exchange) -> list[Assignment]:
+    """Return assignments with the ids that sessions would have without the content of their first call."""
+    plain = {session_id(each.call_id, each): session_id(each.call_id) for each in calls}
+    return [
+        Assignment(plain.get(each.session, each.session), plain.get(each.parent or "", each.parent))
+        for each in assigned
+    ]
 
 
 START = [SYSTEM, TASK]
@@ -58,6 +67,14 @@ GROWN = [*SECOND.prompt, *SECOND.output]
 
 def test_a_call_joins_the_session_whose_output_it_holds() -> None:
     assert stitched(FIRST, SECOND, call("3", [*GROWN, user("Go on.")])) == [new("1")] * 3
+
+
+def test_sessions_of_calls_with_one_id_are_told_apart_by_content_alone() -> None:
+    calls = [call("chatcmpl-1", [SYSTEM, user(text)], said(text)) for text in ("Left", "Right", "Left")]
+
+    left, right, again = [Stitcher().assign(each) for each in calls]
+
+    assert left == again != right
 
 
 def test_the_same_opening_without_an_output_is_another_session() -> None:
@@ -177,15 +194,16 @@ def test_an_explicit_session_comes_first() -> None:
 
 def test_a_stateful_chain_needs_no_content() -> None:
     stitcher = Stitcher()
+    first, other = call("1", START), call("3", [user("Other.")])
 
     assigned = [
-        stitcher.assign(call("1", START), Chain(response="r1")),
+        stitcher.assign(first, Chain(response="r1")),
         stitcher.assign(call("2", [user("More.")]), Chain(response="r2", previous="r1")),
-        stitcher.assign(call("3", [user("Other.")]), Chain(response="r3")),
+        stitcher.assign(other, Chain(response="r3")),
         stitcher.assign(call("4", [user("More!")]), Chain(response="r4", previous="r2")),
     ]
 
-    assert assigned == [new("1"), new("1"), new("3"), new("1")]
+    assert named(assigned, first, other) == [new("1"), new("1"), new("3"), new("1")]
 
 
 def test_a_conversation_is_one_session_even_if_its_start_was_missed() -> None:
@@ -202,17 +220,24 @@ def test_a_sub_agent_keeps_its_parent() -> None:
     assert stitched(child) == [new("9", "boss")]
 
 
+def test_calls_of_one_second_come_as_their_context_grows() -> None:
+    calls = [call(f"m{number}", [user("x")] * number, time=7) for number in range(1, 12)]
+
+    assert canonical_order(calls[::-1]) == calls
+
+
 def test_a_call_reported_twice_is_assigned_once() -> None:
     assert stitched(FIRST, SECOND, FIRST, SECOND) == [new("1")] * 4
 
 
 def test_memory_is_bounded_by_forgetting_the_oldest_session() -> None:
     stitcher = Stitcher(max_sessions=2)
-    for name in ("1", "2", "3"):
-        stitcher.assign(call(name, START, said(f"answer {name}")))
+    calls = [call(name, START, said(f"answer {name}")) for name in ("1", "2", "3")]
+    calls += [call("4", [*START, said("answer 1"), TASK]), call("5", [*START, said("answer 3"), TASK])]
 
-    assert stitcher.assign(call("4", [*START, said("answer 1"), TASK])) == new("4")
-    assert stitcher.assign(call("5", [*START, said("answer 3"), TASK])) == new("3")
+    assigned = [stitcher.assign(each) for each in calls]
+
+    assert named(assigned, *calls)[3:] == [new("4"), new("3")]
 
 
 def test_of_two_reports_the_fullest_is_kept_whatever_the_order() -> None:

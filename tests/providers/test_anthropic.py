@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxheap.heap.model import Part
-from ctxheap.providers.anthropic import message_parts, system_parts, tool_definitions
+from ctxheap.providers.anthropic import block_parts, message_parts, system_parts, tool_definitions
 from ctxheap.providers.anthropic_blocks import ASSUMED_DOCUMENT_TOKENS, ASSUMED_IMAGE_TOKENS, image_tokens
 
 JSON = st.recursive(
@@ -202,3 +202,15 @@ def test_any_json_is_read_without_an_error(message: object) -> None:
     message_parts({"role": "user", "content": [message]}, tools={}, where="1")
     tool_definitions(message)
     system_parts(message)
+
+
+def test_arguments_nested_deeper_than_an_encoder_follows_are_cut_not_lost() -> None:
+    deep: object = "x"
+    for _ in range(5_000):
+        deep = {"a": [deep]}
+
+    block = {"type": "tool_use", "id": "t1", "name": "f", "input": {"first": 1, "deep": deep}}
+    (part,) = block_parts(block, role="assistant", tools={}, where="0")
+
+    assert part.text.startswith('{"first": 1, "deep": {"a": [{"a": [')
+    assert "null" in part.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from ctxheap.heap.model import Compaction, Exchange, Part, Usage
 from ctxheap.heap.records import Heap
-from ctxheap_collector.report.build import heaps_of, parents_first, profile_paths
+from ctxheap_collector.report.build import heaps_of, parents_first, profile_paths, with_own_ids
 from ctxheap_collector.report.contract import Options, ProfileError, SessionProfile
 from ctxheap_collector.report.pricing import Pricing
 from ctxheap_collector.report.session_rows import session_profile
@@ -192,3 +193,36 @@ def test_copy_is_surely_dead_only_while_a_later_one_is_there() -> None:
     tag = next(row for row in made.tags if row.tag == "tool_result:look")
     assert tag.dead_low_token_calls == 2 * first.tokens
     assert first.superseded_by is None
+
+
+def chat(path: Path, text: str, *, name: str = "run.json") -> str:
+    path.mkdir(exist_ok=True)
+    messages = [{"role": "user", "content": text}, {"role": "assistant", "content": f"as to {text}: yes"}]
+    (path / name).write_text(json.dumps(messages), "utf-8")
+    return str(path / name)
+
+
+def test_sessions_of_one_name_have_ids_of_their_own(tmp_path: Path) -> None:
+    paths = [chat(tmp_path / folder, f"question {folder}") for folder in ("a", "b", "c")]
+
+    made = profile_paths(paths, options=Options())
+
+    assert [session.id for session in made.sessions] == ["run", "run~2", "run~3"]
+
+
+def test_children_name_their_parents_by_the_ids_they_are_given() -> None:
+    first, second = loop(2, session="main"), loop(2, session="sub", parent="main")
+    heaps = list(heaps_of([*first, *second]))
+    sessions = [session_profile(heap, "test", Pricing(None), Options()) for heap in heaps]
+
+    made = list(with_own_ids(sessions, Counter({"main": 1})))
+
+    assert [(session.id, session.parent) for session in made] == [("main~2", None), ("sub", "main~2")]
+
+
+def test_order_and_repetition_of_arguments_change_nothing(tmp_path: Path) -> None:
+    paths = [chat(tmp_path / folder, f"question {folder}") for folder in ("a", "b", "c")]
+
+    made = profile_paths(paths, options=Options())
+
+    assert profile_paths([*paths[::-1], paths[1]], options=Options()) == made

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ctxheap_collector.report.contract import Billed, Conservation, FileReport, SkippedRow
-from ctxheap_collector.report.terminal import View, report
+from ctxheap_collector.report.sheet import View
+from ctxheap_collector.report.terminal import report
 from report.golden import DOCUMENTS, FOLDER, text
 from report.samples import object_rows, profile, session, timeline, troubled_session
 

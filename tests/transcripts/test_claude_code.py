@@ -396,6 +396,33 @@ def test_repeated_lines_change_nothing(tmp_path: Path) -> None:
 
     assert calls(tmp_path, lines) == calls(tmp_path, [*lines, *lines])
     assert skipped(tmp_path, [*lines, *lines]) == [Skipped(0, "2 lines stand in the file more than once")]
+    assert skipped(tmp_path, [*lines, lines[1]]) == [Skipped(0, "1 line stands in the file more than once")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        answer("a1", "u2", "m2", text("Ok"), usage=usage(700, 3)),
+        answer("a1", "u2", "m2", text("Fine"), usage=usage(700, 3)),
+    ],
+    ids=["another response", "other words"],
+)
+def test_a_line_that_only_has_the_id_of_another_is_read_and_named(tmp_path: Path, other: Line) -> None:
+    lines = [
+        *chain(user("u1", None, "Go"), answer("a1", None, "m1", text("Ok"), usage=usage(5, 2))),
+        user("u2", "a1", "And?"),
+    ]
+
+    read = calls(tmp_path, [*lines, other, *lines, other])
+
+    assert [(call.call_id, call.usage and call.usage.input) for call in read] == [
+        ("m1:req_m1", 5),
+        ("m2:req_m2", 700),
+    ]
+    assert skipped(tmp_path, [*lines, other, *lines, other]) == [
+        Skipped(4, "its uuid is that of an earlier line, which says something else: both are read"),
+        Skipped(0, "4 lines stand in the file more than once"),
+    ]
 
 
 def test_file_without_calls_says_so(tmp_path: Path) -> None:
@@ -412,7 +439,7 @@ def test_output_counts_that_cannot_be_true_are_named(tmp_path: Path) -> None:
 
     reasons = [skip.reason for skip in skipped(tmp_path, lines)]
 
-    assert reasons == ["1 of 2 calls report fewer output tokens than their text holds"]
+    assert reasons == ["1 of 2 calls reports fewer output tokens than the text holds"]
 
 
 def test_start_of_a_call_is_its_newest_input(tmp_path: Path) -> None:

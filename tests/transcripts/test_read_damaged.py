@@ -43,6 +43,8 @@ JUNK: list[object] = [
     "\ud800",
     [{"type": "text"}],
     [{"role": "assistant"}],
+    json.loads('{"content":' * 250 + "1" + "}" * 250),
+    json.loads("[" * 250 + "]" * 250),
 ]
 READERS = [module for module in FORMATS if module.FORMAT != "claude-code"]
 

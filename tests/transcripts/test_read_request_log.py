@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 
+import pytest
+
 from ctxheap.heap.model import Usage
+from ctxheap_collector.report.build import heaps_of
 from transcripts.written import DATA, calls_of, grows, read_file, tags, texts, write_json, write_lines
 
 Json = dict[str, object]
@@ -29,6 +33,11 @@ def chat(messages: list[Json], answer: Json, tokens: int, response_id: str = "")
         "tools": TOOLS,
         "response": {**response, "id": response_id} if response_id else response,
     }
+
+
+def sessions_of(path: Path) -> list[tuple[str, list[str]]]:
+    """Return the sessions that the calls of a file are stitched to, with the ids of their calls."""
+    return [(heap.session, [call.id for call in heap.calls]) for heap in heaps_of(calls_of(path))]
 
 
 def test_what_the_next_request_repeats_is_the_same_object(tmp_path: Path) -> None:
@@ -102,7 +111,7 @@ def test_request_and_response_may_stand_apart_and_under_body(tmp_path: Path) -> 
 def test_a_log_in_one_json_list_is_read_too(tmp_path: Path) -> None:
     path = write_json(tmp_path / "log.json", [chat([ASK], CALL, 50), chat([ASK, CALL, RESULT], DONE, 70)])
 
-    assert [call.call_id for call in calls_of(path)] == ["1", "2"]
+    assert [call.call_id.partition(":")[0] for call in calls_of(path)] == ["1", "2"]
 
 
 def test_failed_and_unanswered_requests_are_named_and_not_counted(tmp_path: Path) -> None:
@@ -150,7 +159,34 @@ def test_a_server_that_gives_every_response_one_id_loses_no_call(tmp_path: Path)
     path = write_lines(tmp_path / "log.jsonl", [same, chat([ASK, DONE, ASK], CALL, 90, "chatcmpl-123"), same])
 
     # The third line is the first one over again: one call, logged twice.
-    assert [call.call_id for call in calls_of(path)] == ["chatcmpl-123", "chatcmpl-123@2", "chatcmpl-123"]
+    first, other, again = [call.call_id for call in calls_of(path)]
+
+    assert (first, other.partition("@")[0], again) == ("chatcmpl-123", "chatcmpl-123", "chatcmpl-123")
+    assert other != first
+
+
+@pytest.mark.parametrize("response_id", ["", "chatcmpl-1"], ids=["no id", "the same id"])
+def test_equal_logs_have_equal_ids_and_logs_with_nothing_in_common_do_not(
+    tmp_path: Path, response_id: str
+) -> None:
+    other: Json = {"role": "user", "content": "Write a poem."}
+    write_lines(tmp_path / "1.jsonl", [chat([ASK], DONE, 50, response_id)])
+    write_lines(tmp_path / "2.jsonl", [chat([other], DONE, 900, response_id)])
+    write_lines(tmp_path / "3.jsonl", [chat([ASK], DONE, 50, response_id)])
+
+    first, second, third = [sessions_of(tmp_path / f"{number}.jsonl") for number in (1, 2, 3)]
+
+    assert first == third
+    assert not {session for session, _ in first} & {session for session, _ in second}
+
+
+def test_prompts_that_differ_are_calls_of_their_own_where_ids_and_answers_do_not(tmp_path: Path) -> None:
+    other: Json = {"role": "user", "content": "How many files?"}
+    path = write_lines(
+        tmp_path / "log.jsonl", [chat([each], DONE, 50, "chatcmpl-1") for each in (ASK, other)]
+    )
+
+    assert len({call.call_id for call in calls_of(path)}) == 2
 
 
 def test_anthropic_bodies_are_read_with_their_own_usage(tmp_path: Path) -> None:
@@ -232,8 +268,60 @@ def test_a_stored_chain_is_one_session_whose_prompt_is_the_whole_chain(tmp_path:
     assert [call.call_id for call in calls] == ["resp_1", "resp_2", "resp_3", "resp_4"]
     assert texts(calls[2].prompt) == ["Be brief.", "Which files?", "{}", "a.py", "One file.", "Thanks."]
     assert tags(calls[1].prompt) == ["system_prompt", "user_turn", "tool_call:ls", "tool_result:ls"]
-    assert {(call.session, call.incomplete) for call in calls[1:]} == {("resp_1", False)}
+    assert {(call.session, call.incomplete) for call in calls} == {("resp_1", False)}
     assert grows(calls)
+
+
+CHAIN: list[Json] = [
+    responses("resp_1", "Which files?", [ASKED]),
+    responses("resp_2", [ANSWER], [SAID], previous_response_id="resp_1"),
+    responses("resp_3", "Thanks.", [SAID], previous_response_id="resp_2"),
+]
+OTHER = responses("resp_0", "Hello?", [SAID])
+
+
+@pytest.mark.parametrize("order", list(permutations([*CHAIN, OTHER])), ids=range(24))
+def test_a_stored_chain_is_one_session_in_every_order_of_lines(
+    tmp_path: Path, order: tuple[Json, ...]
+) -> None:
+    path = write_lines(tmp_path / "log.jsonl", order)
+
+    calls = calls_of(path)
+
+    assert {(call.call_id, call.session, call.incomplete, len(call.prompt)) for call in calls} == {
+        ("resp_0", "", False, 2),
+        ("resp_1", "resp_1", False, 2),
+        ("resp_2", "resp_1", False, 4),
+        ("resp_3", "resp_1", False, 6),
+    }
+    assert sorted(len(heap_calls) for _, heap_calls in sessions_of(path)) == [1, 3]
+
+
+def test_a_chain_has_the_session_that_one_of_its_calls_names(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", [CHAIN[0], {**CHAIN[1], "session_id": "mine"}, CHAIN[2]])
+
+    assert [call.session for call in calls_of(path)] == ["mine", "mine", "mine"]
+
+
+def test_the_calls_of_a_conversation_are_one_session(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "log.jsonl",
+        [responses(f"resp_{number}", "Hi.", [SAID], conversation="conv_1") for number in (1, 2, 3)],
+    )
+
+    assert [call.session for call in calls_of(path)] == ["resp_1", "resp_1", "resp_1"]
+
+
+def test_a_chain_that_goes_round_in_a_circle_loses_no_call(tmp_path: Path) -> None:
+    circle = [
+        responses("a", "Hi.", [SAID], previous_response_id="b"),
+        responses("b", "Hi.", [SAID], previous_response_id="a"),
+        responses("c", "Hi.", [SAID], previous_response_id="c"),
+    ]
+
+    calls = calls_of(write_lines(tmp_path / "log.jsonl", circle))
+
+    assert sorted(call.call_id for call in calls) == ["a", "b", "c"]
 
 
 def test_a_chain_whose_beginning_is_not_in_the_log_is_incomplete(tmp_path: Path) -> None:

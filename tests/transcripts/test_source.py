@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxheap_collector.transcripts import source_bytes
+from ctxheap.providers.json_fields import fields, items
+from ctxheap_collector.transcripts import source, source_bytes, source_values
 from ctxheap_collector.transcripts.source import STDIN, Skipped, Source, Unreadable
 
 VALUES = st.recursive(
@@ -59,11 +61,32 @@ def test_lines_that_the_strict_parser_refuses_get_the_tolerant_one(
     assert list(source.records()) == [(1, value)]
 
 
-def test_line_that_is_nested_too_deeply_is_skipped(tmp_path: Path) -> None:
-    source = source_of(tmp_path / "a", b"[" * 100_000 + b"]" * 100_000 + b"\n1\n")
+@pytest.mark.parametrize("depth", [source_values.MAX_DEPTH + 1, 980, 1_100, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a]":', b"}")], ids=["lists", "objects"])
+@pytest.mark.parametrize("odd", [b"", b'"\xff", ', b"NaN, "], ids=["strict", "bytes", "NaN"])
+def test_what_is_nested_too_deeply_is_cut_off_and_named(
+    tmp_path: Path, depth: int, opening: bytes, closing: bytes, odd: bytes
+) -> None:
+    deep = b'{"usage": [%s"]}", 5], "deep": %s1%s, "after": 6}\n' % (odd, opening * depth, closing * depth)
+    lines = source_of(tmp_path / "a", b'{"a": 1}\n' + deep + b'{"b": 2}\n')
+    document = source_of(tmp_path / "b", deep)
 
-    assert list(source.records()) == [(2, 1)]
-    assert source.skipped == [Skipped(1, "not JSON: nested too deeply")]
+    (_, first), (_, cut), (_, last) = lines.records()
+    ((_, whole),) = document.documents()
+
+    assert (first, last) == ({"a": 1}, {"b": 2})
+    assert (fields(cut)["after"], items(fields(cut)["usage"])[-1]) == (6, 5)
+    assert json.dumps(whole) == json.dumps(cut)
+    assert lines.skipped == [Skipped(2, "nested deeper than 200: cut off there")]
+    assert document.skipped == [Skipped(0, "nested deeper than 200: cut off there")]
+
+
+def test_what_is_nested_as_deeply_as_is_read_stays_whole(tmp_path: Path) -> None:
+    data = b"[" * 200 + b'"[[[["' + b"]" * 200
+    source = source_of(tmp_path / "a", data)
+
+    assert [value for _, value in source.records()] == [json.loads(data)]
+    assert source.skipped == []
 
 
 def test_two_values_that_ran_together_on_one_line_are_both_read(tmp_path: Path) -> None:
@@ -136,7 +159,7 @@ def test_document_that_detection_parsed_is_not_parsed_again(
     source = source_of(tmp_path / "a", b'{\n"a": 1}\n')
     document = source.head().document
 
-    monkeypatch.setattr(source_bytes, "parse", None)
+    monkeypatch.setattr(source_values, "parse", None)
 
     assert [value for _, value in source.documents()] == [document]
 
@@ -216,8 +239,55 @@ def _as_the_strict_parser(digits: str) -> int | float:
 def test_any_bytes_are_read_without_an_error(data: bytes) -> None:
     source = Source("noise", (STDIN,), stdin=io.BytesIO(data))
 
-    source.head()
+    # What is packed and broken before its first value is the only thing that cannot be looked into.
+    with contextlib.suppress(Unreadable):
+        source.head()
     list(source.records())
     list(source.documents())
 
     source.close()
+
+
+@given(st.lists(st.sampled_from([b"", b" ", b"\r", b"\0", b"1", b"[2,\t3]"]), max_size=12), st.integers(1, 7))
+def test_lines_are_the_same_however_the_bytes_arrive(rows: list[bytes], chunk_bytes: int) -> None:
+    class Slow(io.BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return super().read1(chunk_bytes)
+
+    data = b"\n".join(rows)
+
+    found = [
+        (line.number, (line.data or b"").strip(source_bytes.SPACE), line.is_terminated)
+        for line in source_bytes.lines(Slow(data))
+    ]
+
+    assert found == [
+        (number, row.strip(source_bytes.SPACE), number < len(rows))
+        for number, row in enumerate(rows, 1)
+        if row.strip(source_bytes.SPACE)
+    ]
+
+
+@pytest.mark.parametrize(
+    "blank", [b"\n", b" ", b"\0", b"\r\n", b"x"], ids=["lines", "spaces", "NUL", "CRLF", "x"]
+)
+def test_a_file_whose_first_megabytes_open_no_value_is_given_up_on(
+    tmp_path: Path, blank: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "HEAD_BYTES", 1 << 17)
+    given_up = source_of(tmp_path / "a.gz", gzip.compress(blank * (1 << 20)))
+
+    assert (given_up.head().records, given_up.head().document) == ([], None)
+    assert given_up.head().text == (blank * (1 << 16))[: 1 << 16].decode()
+
+
+def test_a_million_blank_lines_hide_nothing_behind_them(tmp_path: Path) -> None:
+    path = source_of(tmp_path / "a", b"1\n" + b"\n" * 3_000_000 + b" " * 3_000_000 + b'{"b": 2}\n')
+
+    assert list(path.records()) == [(1, 1), (3_000_002, {"b": 2})]
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/full", "/dev/null"])
+def test_devices_are_refused(device: str) -> None:
+    with pytest.raises(Unreadable, match=f"{device}: a device, which may never end"):
+        Source.of(device).head()

@@ -62,6 +62,9 @@ def main(argv: Sequence[str] | None = None, *, world: World | None = None) -> in
     Raises:
         SystemExit: For --help, --version and arguments that argparse refuses (code 2).
     """
+    if world is None and sys.stdout is None:
+        print("ctxheap: standard output is closed", file=sys.stderr)
+        return Exit.USAGE
     world = world or World()
     args = build_parser().parse_args(argv)
     is_debugging = "debug" in args or world.env.get("CTXHEAP_DEBUG", "0") not in {"", "0"}
@@ -85,8 +88,8 @@ def _explain(error: Exception, world: World) -> Exit:
     if isinstance(error, CommandError):
         world.tell(str(error))
         return error.code
-    if isinstance(error, OSError) and error.filename:
-        world.tell(f"{error.filename}: {error.strerror}")
+    if isinstance(error, OSError) and error.strerror:
+        world.tell(f"{error.filename or 'writing the output'}: {error.strerror}")
         return Exit.USAGE
     world.tell(f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)")
     return Exit.USAGE

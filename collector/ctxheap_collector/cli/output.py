@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from ctxheap_collector.cli.exits import CommandError
 from ctxheap_collector.cli.profile import Request
 from ctxheap_collector.cli.world import World
 from ctxheap_collector.report.contract import Profile
@@ -36,6 +37,8 @@ def write_whole(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
+    if not path.parent.is_dir():
+        raise CommandError(f"{path}: there is no folder {path.parent}")
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         new = Path(file.name)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -31,17 +32,19 @@ def profile_paths(
     """Return the profile of every transcript behind `paths`, counted by what `counter_for` returns.
 
     `progress` is called with the bytes read since it was called last. A file that cannot be read is
-    listed with the reason and stops nothing. Raises `ProfileError` when the price file cannot be used.
+    listed with the reason and stops nothing. The order of `paths` changes nothing. Raises
+    `ProfileError` when the price file cannot be used.
     """
     pricing = Pricing(options.prices)
     files: list[FileReport] = []
     sessions: list[SessionProfile] = []
-    for reading in read_all(paths, on_bytes=progress):
+    taken: Tally[str] = Tally()
+    for reading in read_all(sorted(set(paths)), on_bytes=progress):
         found = [
             session_profile(heap, reading.format, pricing, options)
             for heap in heaps_of(reading.exchanges, counter_for=counter_for)
         ]
-        sessions.extend(found)
+        sessions.extend(with_own_ids(found, taken))
         files.append(file_report(reading, len(found)))
     return Profile(
         ctxheap=__version__,
@@ -71,6 +74,22 @@ def heaps_of(
             changed.setdefault(exchange.parent, set()).update(builder.written)
     while builders:
         yield builders.pop(next(iter(builders))).finish()
+
+
+def with_own_ids(sessions: Sequence[SessionProfile], taken: Tally[str]) -> Iterator[SessionProfile]:
+    """Yield the sessions of one input with ids that no other input's have: `run`, `run~2`, `run~3`.
+
+    Agents that name their sessions after the file, or after a task, use a name again and again.
+    `taken` counts the ids of the inputs before.
+    """
+    names = {session.id: _own_id(session.id, taken) for session in sessions}
+    taken.update(names.keys())
+    for session in sessions:
+        yield replace(session, id=names[session.id], parent=names.get(session.parent or "", session.parent))
+
+
+def _own_id(name: str, taken: Tally[str]) -> str:
+    return f"{name}~{taken[name] + 1}" if taken[name] else name
 
 
 def parents_first(sessions: Sequence[SessionProfile]) -> Iterator[SessionProfile]:

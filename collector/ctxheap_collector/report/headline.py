@@ -28,15 +28,15 @@ def _dead(session: SessionProfile) -> str:
     low, high = session.dead_low_token_calls, session.dead_token_calls
     if not high:
         return "Everything this session pays for was used to the end."
-    share = _tight(percent_range(low, high, session.token_calls))
-    return f"{share} of what this session pays for is no longer used{_dead_money(session)}."
-
-
-def _dead_money(session: SessionProfile) -> str:
-    low, high, bill = session.dead_low_rent_usd, session.dead_rent_usd, session.input_usd
-    if low is None or high is None or not bill:
-        return ""
-    return f": {money_range(low, high)} of {money(bill)} input"
+    dead_low, dead, bill = session.dead_low_rent_usd, session.dead_rent_usd, session.input_usd
+    if dead_low is None or dead is None or not bill:
+        share = _tight(percent_range(low, high, session.token_calls))
+        return f"{share} of the tokens this session sends is no longer used."
+    share = _tight(percent_range(dead_low, dead, bill))
+    return (
+        f"{share} of what this session pays for is no longer used: "
+        f"{money_range(dead_low, dead)} of {money(bill)} input."
+    )
 
 
 def _biggest(session: SessionProfile) -> str:

@@ -19,7 +19,7 @@ import orjson
 from ctxheap.heap.model import Exchange
 from ctxheap.providers.json_fields import Fields, fields, string
 from ctxheap_collector.transcripts.claude_code_session import Reader
-from ctxheap_collector.transcripts.source import STDIN, Head, Source
+from ctxheap_collector.transcripts.source import STDIN, Head, Source, counted
 
 FORMAT = "claude-code"
 GLOBAL_CALL_IDS = True
@@ -70,9 +70,11 @@ def read(source: Source) -> Iterator[Exchange]:
         underreported += _is_underreported(exchange)
         yield exchange
     if reader.repeated:
-        source.skip(0, f"{reader.repeated} lines stand in the file more than once")
+        source.skip(0, counted(reader.repeated, "line stands", "lines stand") + " in the file more than once")
     if underreported:
-        source.skip(0, f"{underreported} of {count} calls report fewer output tokens than their text holds")
+        some = f"{underreported} of {counted(count, 'call', 'calls')}"
+        reports = "reports" if underreported == 1 else "report"
+        source.skip(0, f"{some} {reports} fewer output tokens than the text holds")
     if not count:
         source.skip(0, "no assistant message")
 

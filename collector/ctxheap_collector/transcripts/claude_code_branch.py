@@ -72,8 +72,8 @@ class Response:
 
     def note_usage(self, raw: object) -> None:
         """Take a line's usage: the first lines of a stream count what was there so far, the last one all."""
-        if raw != self.raw_usage and reports_usage(raw):
-            self.raw_usage = raw
+        self.raw_usage = raw
+        if reports_usage(raw):
             usage = usage_of(raw)
             if self.usage is None or (usage.output, usage.input) >= (self.usage.output, self.usage.input):
                 self.usage = usage

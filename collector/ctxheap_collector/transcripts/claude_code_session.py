@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from ctxheap.heap.model import Exchange, Part, Role
 from ctxheap.providers.anthropic import block_parts
-from ctxheap.providers.json_fields import Fields, fields, items, string, tokens
+from ctxheap.providers.json_fields import Fields, fields, items, odd_counts, string, tokens
 from ctxheap_collector.transcripts.claude_code_attachments import attachment_parts
 from ctxheap_collector.transcripts.claude_code_branch import Branch, Response
 from ctxheap_collector.transcripts.claude_code_chains import Chains, Skip, has_tool_result, response_key
+from ctxheap_collector.transcripts.source import counted
 
 _SYNTHETIC = "<synthetic>"
 _TASK_TOOLS = frozenset({"Task", "Agent"})
@@ -33,6 +36,7 @@ class Reader:
         self._tools: dict[str, str] = {}
         self._tasks: dict[str, str] = {}
         self._finished: set[str] = set()
+        self._lines: set[int] = set()
 
     def feed(self, number: int, record: object, skip: Skip) -> Iterator[Exchange]:
         """Take in one line and yield the calls that it ends."""
@@ -45,7 +49,7 @@ class Reader:
             skip(number, f"{kind} line without a message")
             return
         uuid = string(line.get("uuid"))
-        if uuid and self._chains.has(uuid):
+        if uuid and self._is_repeat(uuid, line, number, skip):
             self.repeated += 1
             return
         branch = self._chains.branch_of(line, kind, number, skip)
@@ -58,6 +62,16 @@ class Reader:
         """Yield the calls that were still open at the end."""
         for branch in self._chains.branches:
             yield from branch.finish_response()
+
+    def _is_repeat(self, uuid: str, line: Fields, number: int, skip: Skip) -> bool:
+        """Say whether a line was there before; one that only has the id of another is read all the same."""
+        said = hash((uuid, *_said(line)))
+        if said in self._lines:
+            return True
+        self._lines.add(said)
+        if self._chains.has(uuid):
+            skip(number, "its uuid is that of an earlier line, which says something else: both are read")
+        return False
 
     def _take(self, branch: Branch, line: Fields, kind: str, number: int, skip: Skip) -> Iterator[Exchange]:
         if kind == "assistant":
@@ -90,7 +104,7 @@ class Reader:
                 return
             self._finished.add(key)
             response = self._begin(branch, line, key, number, skip)
-        response.note_usage(message.get("usage"))
+        _note_usage(response, message, number, skip)
         branch.answer(self._parts(message, "assistant", number))
 
     def _begin(self, branch: Branch, line: Fields, key: str, number: int, skip: Skip) -> Response:
@@ -99,9 +113,10 @@ class Reader:
         if not keeps_reasoning(model):
             branch.strip_old_reasoning()
         response = Response(key, _call_id(branch, message, line, number), model, branch.take_started(line))
-        response.note_usage(message.get("usage"))
+        _note_usage(response, message, number, skip)
         if response.usage is not None and (count := branch.clear_unlogged(response.usage.input)):
-            skip(number, f"billed input fell: {count} old tool results are taken as cleared")
+            are_taken = counted(count, "old tool result is taken", "old tool results are taken")
+            skip(number, f"billed input fell: {are_taken} as cleared")
         branch.begin_response(response)
         return response
 
@@ -173,6 +188,24 @@ def _call_id(branch: Branch, message: Fields, line: Fields, number: int) -> str:
         if message_id and request_id
         else f"{branch.session}:{message_id or number}"
     )
+
+
+def _note_usage(response: Response, message: Fields, number: int, skip: Skip) -> None:
+    """Take a line's usage, and list the counts in it that cannot be right; most lines repeat the last one."""
+    reported = message.get("usage")
+    if reported != response.raw_usage:
+        for problem in odd_counts(reported, "usage"):
+            skip(number, problem)
+        response.note_usage(reported)
+
+
+def _said(line: Fields) -> tuple[str, str, bytes]:
+    """Return what two lines have in common if they say the same, whatever session they were copied to."""
+    message = fields(line.get("message"))
+    content = message.get("content", line.get("content", line.get("attachment")))
+    # Format 2 has no references between objects, so that equal values are equal bytes.
+    told = marshal.dumps(cast("dict[str, str]", content), 2)
+    return string(line.get("type")), response_key(message, line), told
 
 
 def _first_text(message: Fields) -> str:

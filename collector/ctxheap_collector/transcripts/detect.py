@@ -22,7 +22,7 @@ from ctxheap_collector.transcripts import (
     tau,
     tau2,
 )
-from ctxheap_collector.transcripts.source import STDIN, Found, Head, Source, Unreadable, expand
+from ctxheap_collector.transcripts.source import STDIN, Found, Head, Source, Unreadable, counted, expand
 
 SHOWN_KEYS = 12
 OPENING_BYTES = 256
@@ -103,8 +103,9 @@ def detect(source: Source) -> Format:
 def _found(head: Head) -> str:
     value = head.document if head.document is not None else next(iter(head.records), None)
     if value is None:
-        opening = head.text.lstrip()[:40]
-        return f"no JSON (it starts with {opening!r})" if opening else "an empty file"
+        opening = head.text.lstrip(" \t\r\n\0")[:40]
+        blank = "nothing but blanks" if head.text else "an empty file"
+        return f"no JSON (it starts with {opening!r})" if opening else blank
     shape = "one JSON value" if head.document is not None else "JSON Lines"
     if isinstance(value, list):
         items = cast("list[object]", value)
@@ -145,10 +146,14 @@ def read_all(
             continue
         if getattr(module, "GROUPED_BY_FOLDER", False):
             source = _with_siblings(source, waiting)
-        exchanges = _guarded(module.read(source), source)
+        stopped: list[str] = []
+        exchanges = _guarded(module.read(source), source, stopped)
         if getattr(module, "GLOBAL_CALL_IDS", False):
             exchanges = _billed_once(exchanges, source, billed)
         yield Reading(source, module.FORMAT, exchanges, is_named=found.is_named)
+        for problem in stopped:
+            # A reading without calls, so that a rest which nobody read counts as an input that was not read.
+            yield Reading(Source(source.name, source.files), "", problem=problem, is_named=found.is_named)
         source.close()
 
 
@@ -178,14 +183,14 @@ def _opening(path: Path) -> bytes:
         return b""
 
 
-def _guarded(exchanges: Iterator[Exchange], source: Source) -> Iterator[Exchange]:
-    """Turn whatever stops a reader into a skipped rest: the files after it must be read all the same."""
+def _guarded(exchanges: Iterator[Exchange], source: Source, stopped: list[str]) -> Iterator[Exchange]:
+    """Note in `stopped` what ends a reader before its time: the files after it must be read all the same."""
     try:
         yield from exchanges
     except Unreadable as error:
-        source.skip(0, str(error))
+        stopped.append(str(error))
     except Exception as error:  # noqa: BLE001 - a reader meets data that nobody has seen before
-        source.skip(0, f"the reader stopped: {type(error).__name__}: {error}")
+        stopped.append(f"{source.name}: the reader stopped: {type(error).__name__}: {error}")
 
 
 def _billed_once(exchanges: Iterator[Exchange], source: Source, billed: dict[str, str]) -> Iterator[Exchange]:
@@ -202,4 +207,5 @@ def _billed_once(exchanges: Iterator[Exchange], source: Source, billed: dict[str
         has_new_parent = exchange.parent is None and parent != exchange.session
         yield replace(exchange, parent=parent) if has_new_parent else exchange
     if copies:
-        source.skip(0, f"{copies} calls are copies of calls in files read before")
+        are_copies = counted(copies, "call is a copy of one", "calls are copies of calls")
+        source.skip(0, f"{are_copies} in files read before")

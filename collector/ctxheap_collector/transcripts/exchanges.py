@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ctxheap.heap.model import Exchange, Part, Usage
 from ctxheap.providers import anthropic, openai
 from ctxheap.providers.json_fields import Fields, fields, items, objects, string
 from ctxheap_collector.transcripts.conversation import REMEMBERED, Conversation, Conversations
 from ctxheap_collector.transcripts.wire import ANTHROPIC, OPENAI, Wire, provider_on, wire_of
+
+FINGERPRINT_CHARS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,19 @@ class ExchangeMaker:
         self._openings: list[tuple[Wire, object, list[Part]]] = []
         self._known: dict[bytes, Part] = {}
         self._links: dict[str, _Link] = {}
-        self._seen: dict[str, bytes] = {}
+        self._seen: dict[str, str] = {}
+        self._roots: dict[str, str] = {}
+        self._continued: set[str] = set()
+        self._chain_sessions: dict[str, str] = {}
 
     def exchange(
         self, request: Fields, response: Fields, *, session: str, started_ns: int | None, place: str
     ) -> Exchange:
-        """Return the exchange of one request body and its response body; `place` names it in its source."""
+        """Return the exchange of one request body and its response body; `place` names it in its source.
+
+        What a response carries on must have been handed in before it (see `in_chain_order`). The first call
+        of a chain gets its session only from `in_sessions`.
+        """
         messages = _messages(request)
         wire = _wire(request, response, messages)
         link, missing = self._stored(request)
@@ -51,11 +61,18 @@ class ExchangeMaker:
         )
         self._store(request, response, _Link(root, (*sent, *output), conversation))
         model = string(response.get("model")) or string(request.get("model"))
+        call_id = self._call_id(response, prompt, output, place)
+        if link or missing:
+            self._continued.add(root)
+        if "output" in response:
+            self._roots[call_id] = root
+        if session:
+            self._chain_sessions.setdefault(root, session)
         return Exchange(
-            call_id=self._call_id(response, prompt, output, place),
+            call_id=call_id,
             prompt=prompt,
             output=tuple(output),
-            session=session or (root if link or missing else ""),
+            session=session,
             model=model,
             provider=provider_on(wire, model),
             started_ns=started_ns,
@@ -63,13 +80,21 @@ class ExchangeMaker:
             incomplete=missing,
         )
 
+    def in_sessions(self, exchanges: Sequence[Exchange]) -> Iterator[Exchange]:
+        """Yield all calls that were made, those of a chain in one session, named after its first response."""
+        for exchange in exchanges:
+            root = self._roots.get(exchange.call_id, "")
+            if exchange.session or root not in self._continued:
+                yield exchange
+            else:
+                yield replace(exchange, session=self._chain_sessions.get(root, root))
+
     def _call_id(self, response: Fields, prompt: Sequence[Part], output: Sequence[Part], place: str) -> str:
-        """Return the response's id, with its place where a server gives every response the same one."""
-        named = string(response.get("id"))
-        content = b"%d" % len(prompt) + b"".join(part.identity for part in output)
-        if not named or self._seen.setdefault(named, content) != content:
-            return f"{named}@{place}" if named else place
-        return named
+        """Return the response's id, with its content where a server gives every response the same one."""
+        named, content = string(response.get("id")), _fingerprint(prompt, output)
+        if not named:
+            return f"{place}:{content}"
+        return named if self._seen.setdefault(named, content) == content else f"{named}@{content}"
 
     def _opening(self, wire: Wire, request: Fields) -> list[Part]:
         """Return tool definitions and system prompt, made once for all requests that repeat them."""
@@ -93,6 +118,12 @@ class ExchangeMaker:
             self._links[response_id] = link
             if conversation := _conversation_id(request):
                 self._links[conversation] = link
+
+
+def _fingerprint(prompt: Sequence[Part], output: Sequence[Part]) -> str:
+    parts = (*prompt, *output)
+    content = b"%d" % len(prompt) + b"".join(part.identity for part in parts)
+    return hashlib.sha256(content).hexdigest()[:FINGERPRINT_CHARS]
 
 
 def _opening_parts(wire: Wire, request: Fields) -> list[Part]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ctxheap.heap.model import Exchange, Part
-from ctxheap.providers.json_fields import Fields, fields, items, string
+from ctxheap.providers.json_fields import Fields, fields, items, odd_counts, string
 from ctxheap_collector.transcripts.replay import About, Turn, replay
 from ctxheap_collector.transcripts.source import Head, Source
 from ctxheap_collector.transcripts.timestamps import epoch_ns
@@ -122,12 +122,27 @@ def replay_list(
 
 def replayed(source: Source, turned: Iterable[Turn], about: About) -> Iterator[Exchange]:
     """Yield the calls of one session; one without any is named as skipped."""
-    count = 0
-    for exchange in replay(turned, about):
+    count = answers = 0
+
+    def counting() -> Iterator[Turn]:
+        nonlocal answers
+        for number, turn in enumerate(turned, 1):
+            answers += turn.is_output
+            skip_odd_counts(source, 0, turn.reported, f"turn {number}: usage")
+            yield turn
+
+    for exchange in replay(counting(), about):
         count += 1
         yield exchange
     if not count:
-        source.skip(0, f"{about.session}: no answer of a model, so no call")
+        missing = "no prompt before the answer of a model" if answers else "no answer of a model"
+        source.skip(0, f"{about.session}: {missing}, so no call")
+
+
+def skip_odd_counts(source: Source, line: int, usage: object, name: str = "usage") -> None:
+    """List the token counts in a usage that cannot be right."""
+    for problem in odd_counts(usage, name):
+        source.skip(line, problem)
 
 
 def turns(source: Source, messages: Sequence[object], wire: Wire) -> Iterator[Turn]:
@@ -143,5 +158,6 @@ def turns(source: Source, messages: Sequence[object], wire: Wire) -> Iterator[Tu
             parts=wire.message_parts(body, tools=tools, where=str(index)),
             is_output=string(body.get("role")) in ("assistant", "model"),
             usage=wire.usage_of(usage) if fields(usage) else None,
+            reported=usage,
             started_ns=epoch_ns(body.get("timestamp")),
         )

@@ -113,6 +113,7 @@ def _answer(message: Fields, tools: dict[str, str], index: int) -> Turn:
         parts=parts,
         is_output=True,
         usage=openai.usage_of(usage) if openai.reports_usage(usage) else None,
+        reported=usage,
         call_id=string(response.get("id")),
         model=string(response.get("model")),
         started_ns=epoch_ns(extra.get("timestamp")) or epoch_ns(response.get("created")),

@@ -19,7 +19,7 @@ from ctxheap.heap.tags import result_parts, text_parts
 from ctxheap.providers import openai
 from ctxheap.providers.json_fields import Fields, fields, items, objects, string
 from ctxheap_collector.transcripts.conversation import Conversation
-from ctxheap_collector.transcripts.message_lists import stem_of
+from ctxheap_collector.transcripts.message_lists import skip_odd_counts, stem_of
 from ctxheap_collector.transcripts.source import Head, Source
 from ctxheap_collector.transcripts.text_calls import function_calls, spoken_parts
 from ctxheap_collector.transcripts.timestamps import epoch_ns
@@ -119,6 +119,7 @@ class _Task:
         if not choices and not openai.reports_usage(usage):
             self._source.skip(0, f"{path.name}: no response")
             return
+        skip_odd_counts(self._source, 0, usage, f"{path.name}: usage")
         prompt = [part for parts in made for part in parts]
         output = [
             part

@@ -131,6 +131,7 @@ class _Stream:
             parts=openai.message_parts({"role": "assistant", **message}, tools=self._tools, where=where),
             is_output=True,
             usage=openai.usage_of(usage) if openai.reports_usage(usage) else None,
+            reported=usage,
             call_id=response_id,
             model=string(response.get("model")),
             started_ns=epoch_ns(response.get("created")) or epoch_ns(event.get("timestamp")),

@@ -21,6 +21,7 @@ class Turn:
         parts: Its parts; the same objects stand in every prompt that holds the message.
         is_output: Whether the model wrote it in this session; an example of an assistant's turn is no output.
         usage: What its call billed, where the message says.
+        reported: The same as the source has it.
         call_id: The provider's id of its response, "" when unknown.
         model: The model that answered, "" for the session's.
         started_ns: When, as nanoseconds since the epoch.
@@ -29,6 +30,7 @@ class Turn:
     parts: Sequence[Part]
     is_output: bool = False
     usage: Usage | None = None
+    reported: object = None
     call_id: str = ""
     model: str = ""
     started_ns: int | None = None

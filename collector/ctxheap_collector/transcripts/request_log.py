@@ -10,15 +10,14 @@ id are left without one: they are joined by what they repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-
-import orjson
 
 from ctxheap.heap.model import Exchange
 from ctxheap.providers.json_fields import Fields, fields, items, string
+from ctxheap_collector.transcripts import source_values
 from ctxheap_collector.transcripts.exchanges import ExchangeMaker
-from ctxheap_collector.transcripts.message_lists import elements
+from ctxheap_collector.transcripts.message_lists import elements, skip_odd_counts
 from ctxheap_collector.transcripts.source import Head, Source
 from ctxheap_collector.transcripts.timestamps import epoch_ns
 
@@ -34,6 +33,7 @@ _SESSION_KEYS = (
 )
 _RESPONSES_KEYS = ("model", "instructions", "previous_response_id")
 _LISTED_ANSWERS = ("choices", "output", "outputs")
+_COUNTS_BESIDE = ("prompt_eval_count", "eval_count", "input_tokens", "output_tokens")
 _TIME_KEYS = ("timestamp", "start_time", "started_at", "created_at", "time", "ts", "created")
 
 
@@ -61,6 +61,16 @@ class Pair:
         return ""
 
     @property
+    def response_id(self) -> str:
+        """Return the provider's id of the response, "" when there is none."""
+        return string(self.response.get("id"))
+
+    @property
+    def previous_id(self) -> str:
+        """Return the id of the stored response that the request carries on, "" when there is none."""
+        return string(self.request.get("previous_response_id"))
+
+    @property
     def started_ns(self) -> int | None:
         """Return when the request was sent, as nanoseconds since the epoch."""
         for body in (self.record, self.response):
@@ -80,8 +90,43 @@ def looks_like(head: Head) -> bool:
 
 
 def read(source: Source) -> Iterator[Exchange]:
-    """Yield the logged calls in the order of their responses."""
+    """Yield the logged calls in the order of their responses, behind those that they carry on."""
     maker = ExchangeMaker()
+    made = [
+        maker.exchange(
+            pair.request, pair.response, session=pair.session, started_ns=pair.started_ns, place=pair.place
+        )
+        for pair in in_chain_order(_answered(source))
+    ]
+    # Whether a response is carried on, and so which session it is in, shows only at the end.
+    yield from maker.in_sessions(made)
+
+
+def in_chain_order(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """Yield pairs in their order, but none before the one that holds its `previous_response_id`."""
+    seen: set[str] = set()
+    waiting: dict[str, list[Pair]] = {}
+
+    def released(pair: Pair) -> Iterator[Pair]:
+        ready = [pair]
+        while ready:
+            yield (pair := ready.pop())
+            seen.add(pair.response_id)
+            ready.extend(reversed(waiting.pop(pair.response_id, [])))
+
+    for pair in pairs:
+        if pair.previous_id and pair.previous_id not in seen:
+            waiting.setdefault(pair.previous_id, []).append(pair)
+        else:
+            yield from released(pair)
+    # What is left lacks its beginning, or goes round in a circle, which may be entered anywhere.
+    kept = {pair.response_id for pairs in waiting.values() for pair in pairs}
+    for start in [*(previous for previous in waiting if previous not in kept), *waiting]:
+        for pair in waiting.pop(start, []):
+            yield from released(pair)
+
+
+def _answered(source: Source) -> Iterator[Pair]:
     for pair in _pairs(source):
         if error := _error_of(pair.response):
             source.skip(int(pair.place), f"the request failed: {error}")
@@ -89,9 +134,9 @@ def read(source: Source) -> Iterator[Exchange]:
         if not _is_answer(pair.response):
             source.skip(int(pair.place), "the response holds no output of a model")
             continue
-        yield maker.exchange(
-            pair.request, pair.response, session=pair.session, started_ns=pair.started_ns, place=pair.place
-        )
+        beside = {key: pair.response.get(key) for key in _COUNTS_BESIDE}
+        skip_odd_counts(source, int(pair.place), pair.response.get("usage") or beside)
+        yield pair
 
 
 def _pairs(source: Source) -> Iterator[Pair]:
@@ -149,7 +194,7 @@ def _response_of(record: Fields) -> Fields:
 def _body(value: object) -> Fields:
     if isinstance(value, str) and value[:1] == "{":
         try:
-            value = orjson.loads(value)
+            value = next(iter(source_values.parse(value.encode("utf-8", "surrogatepass")).values), None)
         except ValueError:
             return {}
     body = fields(value)

@@ -17,17 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from ctxheap_collector.transcripts import source_bytes
+from ctxheap_collector.transcripts import source_bytes, source_values
 from ctxheap_collector.transcripts.source_paths import Found, expand
 
-__all__ = ["STDIN", "Found", "Head", "Skipped", "Source", "Unreadable", "expand"]
+__all__ = ["STDIN", "Found", "Head", "Skipped", "Source", "Unreadable", "counted", "expand"]
 
 STDIN = Path("-")
 HEAD_RECORDS = 20
 HEAD_BYTES = 8 << 20
 HEAD_TEXT_BYTES = 64 << 10
 MAX_DOCUMENT_BYTES = 1 << 30
-_SPACE = b" \t\r\n\0"
 
 
 class Unreadable(Exception):  # noqa: N818 - it names a state of the input, as messages to people do
@@ -49,12 +48,14 @@ class Head:
     Attributes:
         records: The first values of JSON Lines, at most `HEAD_RECORDS`; a one-line file's value too.
         document: The value when the whole file is one JSON value, else None.
-        text: The first 64 KB as text.
+        text: The first 64 KB as text; nothing else is there when no value opens in the first 8 MB.
+        is_cut: Whether the document was nested too deeply to keep the whole of it.
     """
 
     records: list[object] = field(default_factory=list[object])
     document: object | None = None
     text: str = ""
+    is_cut: bool = False
 
 
 class Source:
@@ -132,6 +133,7 @@ class Source:
         head = self._head
         if path == self.files[0] and head is not None and head.document is not None:
             document, head.document = head.document, None
+            self._note_cut(head.is_cut, 0, path)
             # The value may be as large as the file: whoever reads it now is its only owner.
             self._head = None
             return document
@@ -141,15 +143,16 @@ class Source:
     def _parse_document(self, path: Path, raw: IO[bytes]) -> object | None:
         meter = source_bytes.Meter(raw, self.on_bytes)
         try:
-            values = source_bytes.parse(_read_whole(source_bytes.unpack(raw)))
+            parsed = source_values.parse(_read_whole(source_bytes.unpack(raw)))
         except (ValueError, *source_bytes.PackedError) as error:
             self.skip(0, self._in(path, f"not one JSON value: {error}"))
             return None
         finally:
             meter.flush()
-        if len(values) != 1:
-            self.skip(0, self._in(path, f"{len(values)} JSON values where one was expected"))
-        return values[0] if values else None
+        self._note_cut(parsed.is_cut, 0, path)
+        if len(parsed.values) != 1:
+            self.skip(0, self._in(path, f"{len(parsed.values)} JSON values where one was expected"))
+        return parsed.values[0] if parsed.values else None
 
     def _file_records(self, path: Path, raw: IO[bytes]) -> Iterator[tuple[int, object]]:
         meter = source_bytes.Meter(raw, self.on_bytes)
@@ -168,42 +171,46 @@ class Source:
         if line.data is None:
             self.skip(line.number, self._in(path, f"line over {source_bytes.MAX_LINE_BYTES >> 20} MB"))
             return []
-        if not line.data.strip(_SPACE):
-            return []
         try:
-            return source_bytes.parse(line.data)
+            parsed = source_values.parse(line.data)
         except ValueError as error:
             reason = f"not JSON: {error}" if line.is_terminated else "truncated"
             self.skip(line.number, self._in(path, reason))
             return []
+        self._note_cut(parsed.is_cut, line.number, path)
+        return parsed.values
+
+    def _note_cut(self, is_cut: bool, line: int, path: Path) -> None:
+        if is_cut:
+            self.skip(line, self._in(path, f"nested deeper than {source_values.MAX_DEPTH}: cut off there"))
 
     def _read_head(self, path: Path) -> Head:
         with self._opened(path) as raw:
             try:
-                text = source_bytes.unpack(raw).read(HEAD_TEXT_BYTES)
+                text = _opening(source_bytes.unpack(raw))
                 raw.seek(0)
-                records, bad_first, is_single = _first_records(source_bytes.unpack(raw))
+                if len(text) > HEAD_TEXT_BYTES:
+                    return Head(text=text[:HEAD_TEXT_BYTES].decode("utf-8", "replace"))
+                head, bad_first = _first_records(source_bytes.unpack(raw))
                 raw.seek(0)
-                head = Head(records, None, text.decode("utf-8", "replace"))
-                if is_single:
-                    head.document = records[0]
-                elif bad_first and text.lstrip(_SPACE)[:1] in (b"{", b"["):
-                    head.document = self._head_document(raw)
-                    head.records = records if head.document is None else []
+                head.text = text.decode("utf-8", "replace")
+                if bad_first and text.lstrip(source_bytes.SPACE)[:1] in (b"{", b"["):
+                    self._parse_head_document(head, raw)
             except source_bytes.PackedError as error:
                 raise Unreadable(f"{self.name}: cannot be read ({error})") from error
         return head
 
-    def _head_document(self, raw: IO[bytes]) -> object | None:
+    def _parse_head_document(self, head: Head, raw: IO[bytes]) -> None:
+        """Take the whole file for one JSON value, if it is one."""
         meter = source_bytes.Meter(raw, self.on_bytes)
         try:
-            values = source_bytes.parse(_read_whole(source_bytes.unpack(raw)))
+            parsed = source_values.parse(_read_whole(source_bytes.unpack(raw)))
         except ValueError:
-            return None
-        if len(values) != 1:
-            return None
-        meter.flush()
-        return values[0]
+            return
+        if len(parsed.values) == 1:
+            meter.flush()
+            head.document, head.is_cut = parsed.values[0], parsed.is_cut
+            head.records = []
 
     def _in(self, path: Path, reason: str) -> str:
         return reason if len(self.files) == 1 else f"{path.name}: {reason}"
@@ -229,10 +236,17 @@ class Source:
                 self._spools[path] = source_bytes.spool(self._stdin or sys.stdin.buffer)
             elif path.is_dir() or source_bytes.is_regular(path):
                 return None
+            elif not source_bytes.is_pipe(path):
+                raise Unreadable(f"{self.name}: a device, which may never end; give a file or a pipe")
             else:
                 with path.open("rb") as pipe:
                     self._spools[path] = source_bytes.spool(pipe)
         return self._spools[path]
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Return a count with the words that fit it: "1 line stands", "2 lines stand"."""
+    return f"{count} {one if count == 1 else many}"
 
 
 def _read_whole(stream: IO[bytes]) -> bytes:
@@ -242,23 +256,36 @@ def _read_whole(stream: IO[bytes]) -> bytes:
     return data
 
 
-def _first_records(stream: IO[bytes]) -> tuple[list[object], bool, bool]:
-    """Return the first values, whether the very first line is none, and whether there is just one value."""
-    values: list[object] = []
+def _opening(stream: IO[bytes]) -> bytes:
+    """Return the first `HEAD_TEXT_BYTES`; more, if no JSON value opens within `HEAD_BYTES` either."""
+    text = stream.read(HEAD_TEXT_BYTES)
+    if len(text) < HEAD_TEXT_BYTES or b"{" in text or b"[" in text:
+        return text
+    more = stream.read(HEAD_BYTES)
+    is_hopeless = len(more) == HEAD_BYTES and b"{" not in more and b"[" not in more
+    return text + more if is_hopeless else text
+
+
+def _first_records(stream: IO[bytes]) -> tuple[Head, bool]:
+    """Return a head of the first values, and whether the very first line is none."""
+    head = Head()
     bad_first = False
     seen = size = 0
     for line in source_bytes.lines(stream):
         data = line.data or b""
         size += len(data)
-        if line.data is not None and not data.strip(_SPACE):
-            continue
-        if len(values) >= HEAD_RECORDS or (seen and size > HEAD_BYTES):
-            return values, bad_first, False
+        if len(head.records) >= HEAD_RECORDS or (seen and size > HEAD_BYTES):
+            return head, bad_first
         seen += 1
         try:
-            values += source_bytes.parse(data)
+            parsed = source_values.parse(data)
         except ValueError:
             bad_first = bad_first or seen == 1
             if bad_first and seen >= HEAD_RECORDS:
-                break
-    return values, bad_first, seen == 1 and len(values) == 1
+                return head, bad_first
+        else:
+            head.records += parsed.values
+            head.is_cut = parsed.is_cut
+    if seen == len(head.records) == 1:
+        head.document = head.records[0]
+    return head, bad_first

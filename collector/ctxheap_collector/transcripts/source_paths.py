@@ -103,4 +103,4 @@ def opens_like_json(path: Path) -> bool:
             opening = source_bytes.unpack(raw).read(SNIFF_BYTES)
     except source_bytes.PackedError:
         return False
-    return opening.lstrip(b" \t\r\n\0")[:1] in (b"{", b"[")
+    return opening.lstrip(source_bytes.SPACE)[:1] in (b"{", b"[")

@@ -89,6 +89,7 @@ def _turns(messages: object) -> Iterator[Turn]:
             parts=parts,
             is_output=is_call,
             usage=_usage(message) if is_call else None,
+            reported=_reported(message) if is_call else None,
             model=string(fields(message.get("raw_data")).get("model")) if is_call else "",
             started_ns=epoch_ns(message.get("timestamp")),
         )
@@ -116,9 +117,13 @@ def _parts(message: Fields, tools: dict[str, str], where: str) -> list[Part]:
 
 
 def _usage(message: Fields) -> Usage | None:
+    given = _reported(message)
+    if "input_tokens" in fields(fields(message.get("raw_data")).get("usage")):
+        return anthropic.usage_of(given)
+    return openai.usage_of(given) if openai.reports_usage(given) else None
+
+
+def _reported(message: Fields) -> object:
     # The provider's own usage tells the cache classes apart; the summary beside it does not.
     own = fields(message.get("raw_data")).get("usage")
-    if "input_tokens" in fields(own):
-        return anthropic.usage_of(own)
-    given = own if openai.reports_usage(own) else message.get("usage")
-    return openai.usage_of(given) if openai.reports_usage(given) else None
+    return own if "input_tokens" in fields(own) or openai.reports_usage(own) else message.get("usage")

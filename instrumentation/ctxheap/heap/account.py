@@ -100,20 +100,19 @@ def account(heap: Heap, rates_of: RatesOf) -> Account:
         rates = rates_of(call)
         if call.usage is None or rates is None:
             result.unpriced.append(call.number)
-            rents = [0.0] * len(call.tokens)
         else:
-            rents = rent(call.tokens, call.usage, rates)
-        sums.charge(call, rents)
+            sums.bill(call, rent(call.tokens, call.usage, rates))
+        sums.charge(call)
         result.series.append(_by_tag(call, tags))
     result.objects.extend(sums.totals())
     return result
 
 
 def _by_tag(call: Call, tags: Sequence[str]) -> dict[str, int]:
-    series: dict[str, int] = {}
-    for number, tokens in zip(call.numbers, call.tokens, strict=True):
-        tag = tags[number]
-        series[tag] = series.get(tag, 0) + tokens
+    of_parts = [tags[number] for number in call.numbers]
+    series = dict.fromkeys(of_parts, 0)
+    for tag, tokens in zip(of_parts, call.tokens, strict=True):
+        series[tag] += tokens
     return series
 
 
@@ -132,25 +131,33 @@ class _Sums:
         self._rent, self._dead_usd, self._dead_low_usd = ([0.0] * count for _ in range(3))
         self._first, self._last = [0] * count, [0] * count
 
-    def charge(self, call: Call, rents: Sequence[float]) -> None:
-        """Add one call's tokens and money to the sums of the objects in its prompt."""
+    def bill(self, call: Call, rents: Sequence[float]) -> None:
+        """Add one call's money to the sums of the objects in its prompt."""
         k = call.number
-        paid, money, last = self._paid, self._rent, self._last
-        lag, dead, dead_usd = self._lag, self._dead, self._dead_usd
-        dead_from, first_use = self._dead_from, self._first_use
+        money, dead_from = self._rent, self._dead_from
         sure_from, sure_until = self._sure_from, self._sure_until
-        for number, tokens, usd in zip(call.numbers, call.tokens, rents, strict=True):
-            paid[number] += tokens
+        for number, usd in zip(call.numbers, rents, strict=True):
             money[number] += usd
             if k >= dead_from[number]:
+                self._dead_usd[number] += usd
+                if sure_from[number] <= k and (k <= sure_until[number] or self._is_sure(number, k)):
+                    self._dead_low_usd[number] += usd
+
+    def charge(self, call: Call) -> None:
+        """Add one call's tokens to the sums of the objects in its prompt."""
+        k = call.number
+        paid, lag, dead, last = self._paid, self._lag, self._dead, self._last
+        dead_from, first_use = self._dead_from, self._first_use
+        sure_from, sure_until = self._sure_from, self._sure_until
+        for number, tokens in zip(call.numbers, call.tokens, strict=True):
+            paid[number] += tokens
+            last[number] = tokens
+            if k >= dead_from[number]:
                 dead[number] += tokens
-                dead_usd[number] += usd
                 if sure_from[number] <= k and (k <= sure_until[number] or self._is_sure(number, k)):
                     self._dead_low[number] += tokens
-                    self._dead_low_usd[number] += usd
             elif k < first_use[number]:
                 lag[number] += tokens
-            last[number] = tokens
         for number in call.born:
             self._first[number] = last[number]
 

@@ -14,9 +14,13 @@ FRAMING_PER_MESSAGE = 3  # OpenAI's chat format: 3 tokens a message and 3 to pri
 def own_every_token(heap: Heap) -> None:
     """Fill `tokens` and `factor` of every call: its objects add up to the billed input, exactly."""
     rest = _Rest(heap)
+    # Plain lists by number: what follows runs once an object and call.
+    raws = [item.raw for item in heap.objects]
+    softs = [item.kind in SOFT_KINDS for item in heap.objects]
+    hiddens = {item.number for item in heap.objects if item.kind == "hidden"}
     for call in heap.calls:
-        raw = [heap.objects[n].raw for n in call.numbers]
-        hidden = next((i for i, n in enumerate(call.numbers) if heap.objects[n].kind == "hidden"), None)
+        raw = [raws[n] for n in call.numbers]
+        hidden = next((i for i, n in enumerate(call.numbers) if n in hiddens), None) if hiddens else None
         if call.usage is not None and hidden is not None:
             # What was billed beyond the visible parts is what the capture cannot hold.
             raw[hidden] = max(0, call.usage.input - sum(raw))
@@ -24,7 +28,7 @@ def own_every_token(heap: Heap) -> None:
             call.usage.input if call.usage else None,
             raw,
             exact=call.exact,
-            soft=[heap.objects[n].kind in SOFT_KINDS for n in call.numbers],
+            soft=[softs[n] for n in call.numbers] if call.exact else (),
             overhead=FRAMING_PER_MESSAGE * (call.messages + 1) if call.exact else 0,
         )
         call.factor = split.factor

@@ -71,7 +71,7 @@ class HeapBuilder:
         counter = self._counter_for(exchange.model, exchange.provider)
         numbers = self._resident[:kept]
         entering = exchange.prompt[kept:]
-        born = self._enter(entering, number, counter, numbers)
+        born = self._enter(entering, number, counter, numbers, staying=frozenset(self._resident[kept:]))
         if not extends:
             self._leave(self._resident[kept:], numbers[kept:], number)
         for resident in numbers[kept:]:
@@ -90,9 +90,8 @@ class HeapBuilder:
     def finish(self) -> Heap:
         """Return the heap with every billed token of every call owned by one object."""
         heap = self._heap
-        for call in heap.calls:
-            for number in call.numbers:
-                heap.objects[number].last = call.number
+        for number in self._resident:
+            heap.objects[number].last = len(heap.calls)
         heap.facts = self._facts.finish()
         self._batch.flush()
         self._measure()
@@ -100,9 +99,18 @@ class HeapBuilder:
         return heap
 
     def _enter(
-        self, entering: Sequence[Part], call: int, counter: TokenCounter, numbers: array[int]
+        self,
+        entering: Sequence[Part],
+        call: int,
+        counter: TokenCounter,
+        numbers: array[int],
+        *,
+        staying: frozenset[int],
     ) -> tuple[int, ...]:
-        """Append the numbers of `entering` to `numbers` and return those of objects born here."""
+        """Append the numbers of `entering` to `numbers` and return those of objects born here.
+
+        `staying` are the objects of the call before that may only have changed their place.
+        """
         objects = self._heap.objects
         born: list[tuple[int, Part]] = []
         for part in entering:
@@ -114,7 +122,7 @@ class HeapBuilder:
                 self._numbers[part.identity, occurrence] = number
                 objects.append(self._object(number, part, occurrence, call))
                 born.append((number, part))
-            elif objects[number].last < call - 1:
+            elif number not in staying:
                 self._evidence.see(number, part, call)
             numbers.append(number)
         for number, part in born:
@@ -159,6 +167,7 @@ class HeapBuilder:
 
     def _leave(self, before: array[int], after: array[int], call: int) -> None:
         for number in sorted(set(before) - set(after)):
+            self._heap.objects[number].last = call - 1
             self._evidence.drop(number)
             self._facts.drop(number, call)
             for revived in self._ledger.dropped(number):

@@ -100,7 +100,7 @@ class Stitcher:
             if said:
                 return self._joined(said, exchange, prompt)
         summarised = self._summarised(exchange, prompt)
-        return summarised or self._open(session_id(exchange.call_id), exchange.parent)
+        return summarised or self._open(session_id(exchange.call_id, exchange), exchange.parent)
 
     def _chained(self, exchange: Exchange, chain: Chain) -> _Session | None:
         """Return the session of a stateful chain; its heap is the whole chain's."""
@@ -135,7 +135,7 @@ class Stitcher:
         )
         if said[session.id] == session.outputs or _goes_on(session.prompt, exchange.prompt, prompt):
             return session
-        return self._open(session_id(exchange.call_id), session.id)
+        return self._open(session_id(exchange.call_id, exchange), session.id)
 
     def _summarised(self, exchange: Exchange, prompt: tuple[bytes, ...]) -> _Session | None:
         """Return the session whose text a summary in the prompt stands for."""
@@ -201,15 +201,22 @@ class Stitcher:
                 del self._said[key]
 
 
-def session_id(first: str) -> str:
-    """Return the id of a session that nobody named, from the id of its first call."""
-    return "s-" + hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def session_id(name: str, first: Exchange | None = None) -> str:
+    """Return the id of a session that nobody named, from what names its first call.
+
+    Servers give ids like `chatcmpl-1` again and again: with the call's content beside its name, sessions that
+    have nothing in common have different ids, whatever file they are in.
+    """
+    parts = (*first.prompt, *first.output) if first else ()
+    content = b"".join(part.identity for part in parts)
+    return "s-" + hashlib.sha256(name.encode("utf-8", "surrogatepass") + content).hexdigest()[:16]
 
 
 def canonical_order(exchanges: Iterable[Exchange]) -> list[Exchange]:
     """Return calls by time and each once, so that order and repetition of input change nothing.
 
-    Calls without a time keep their order, behind those that have one: only their source knows it.
+    Calls without a time keep their order, behind those that have one: only their source knows it. Of calls
+    at the same time (some logs know seconds only) the shorter prompt comes first, as contexts grow.
     Of several reports of a call the fullest is kept.
     """
     kept: dict[str, Exchange] = {}
@@ -219,7 +226,7 @@ def canonical_order(exchanges: Iterable[Exchange]) -> list[Exchange]:
             kept[exchange.call_id] = exchange
     timed = sorted(
         (each for each in kept.values() if each.started_ns is not None),
-        key=lambda each: (each.started_ns, each.call_id),
+        key=lambda each: (each.started_ns, len(each.prompt), each.call_id),
     )
     return [*timed, *(each for each in kept.values() if each.started_ns is None)]
 

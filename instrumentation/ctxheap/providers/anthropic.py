@@ -8,7 +8,6 @@ Cache marks (`cache_control`) are transport: they change neither a text nor an i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from ctxheap.heap.model import Part, Role
@@ -21,7 +20,7 @@ from ctxheap.providers.anthropic_blocks import (
     search_result_part,
 )
 from ctxheap.providers.anthropic_usage import reports_usage, usage_of
-from ctxheap.providers.json_fields import Fields, fields, items, json_text, objects, string
+from ctxheap.providers.json_fields import Fields, fields, items, json_text, objects, spaced_json_text, string
 
 __all__ = ["block_parts", "message_parts", "reports_usage", "system_parts", "tool_definitions", "usage_of"]
 
@@ -91,8 +90,8 @@ def _call_part(block: Fields, role: Role, tools: dict[str, str], where: str) -> 
     call_id = string(block.get("id"))
     if call_id:
         tools[call_id] = name
-    # With the spaces that models put there; the decoded form is all that is left of what was generated.
-    text = json.dumps(block.get("input", {}), ensure_ascii=False)
+    # The decoded form is all that is left of what was generated.
+    text = spaced_json_text(block.get("input", {}))
     return Part(role, "tool_call", f"tool_call:{name}", text, name, call_id, where=where)
 
 
