@@ -44,6 +44,12 @@ bench: $(READY) ## Run the benchmarks; each prints its peer or limit beside it
 	$(BIN)/python benchmarks/install.py
 	$(BIN)/python benchmarks/evidence.py --labels ../shared/labels/use_coding.json --data ../shared/data
 	$(BIN)/python benchmarks/evidence.py --labels ../shared/labels/use_service.json --data ../shared/data
+	$(BIN)/python benchmarks/leaks.py --generator ../shared/eval/leak_series.py --seed 9000 --per-kind 250
+	$(BIN)/python benchmarks/leaks.py --labels ../shared/labels/leaks.json --data ../shared/data
+	$(BIN)/python benchmarks/simulated_agents.py
+	$(BIN)/python benchmarks/spirals.py --labels ../shared/labels/leaks.json --data ../shared/data
+	$(BIN)/python benchmarks/paragraphs.py
+	$(BIN)/python benchmarks/replay.py
 
 docs: $(READY) ## Draw the pictures of the README from real runs
 	$(BIN)/python docs/pictures.py
