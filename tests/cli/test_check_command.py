@@ -11,8 +11,9 @@ import pytest
 from cli.worlds import FakeProfiler, Outcome, Pipe, Terminal, run
 from ctxheap_collector.report.build import profile_paths
 from ctxheap_collector.report.contract import FileReport, Options, ProfileError, SessionProfile, SkippedRow
-from report.leaks import leak_row
-from report.samples import profile, session
+from ctxheap_collector.report.layout import NO_BREAK
+from ctxheap_collector.report.suspects import sentences
+from report.samples import leak_rows, profile, session
 
 DATA = Path(__file__).parents[1] / "data"
 # Six calls and a fork of three, with reported usage, a price and a window of a million.
@@ -62,7 +63,7 @@ def test_without_bounds_critical_leaks_fail(tmp_path: Path) -> None:
     sound = check(CLAUDE, MINI, home=tmp_path)
 
     assert (leaking.code, leaking.err) == (1, "")
-    assert leaking.out.startswith("session leaking: leak tool_result:list critical, bound major: its tokens ")
+    assert leaking.out.startswith("session leaking: leak tool_result:list critical, bound major: 12 objects ")
     assert sound == Outcome(0, "3 sessions within bounds: leaks major\n", "")
 
 
@@ -164,7 +165,8 @@ def test_growth_since_the_baseline_fails_and_new_agents_pass(tmp_path: Path) -> 
     grown = check(long, "--baseline", base, home=tmp_path)
     allowed = check(long, "--baseline", base, "--max-growth", "100%", home=tmp_path)
 
-    assert (saved.err, same) == ("", Outcome(0, f"1 session within bounds: growth 10 % since {base}\n", ""))
+    assert (saved.code, saved.err) == (1, f"ctxheap: {base}: baseline saved\n")
+    assert same == Outcome(0, f"1 session within bounds: growth 10 % since {base}\n", "")
     assert [outcome.code for outcome in (new, grown, allowed)] == [0, 1, 0]
     assert grown.out.startswith("agent without a name: peak context ")
 
@@ -205,7 +207,7 @@ def test_baseline_that_cannot_be_written_is_wrong_use(tmp_path: Path) -> None:
 
     outcome = check(MINI, "--save-baseline", str(base), home=tmp_path)
 
-    assert outcome == Outcome(2, "", f"ctxheap: {base}: No such file or directory\n")
+    assert outcome == Outcome(2, "", f"ctxheap: {base}: there is no folder {base.parent}\n")
 
 
 def test_baseline_that_cannot_be_read_is_wrong_use_before_anything_is_read(tmp_path: Path) -> None:
@@ -321,7 +323,7 @@ def test_missing_extra_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_json_says_what_failed(tmp_path: Path) -> None:
-    made = profile(session(leaks=(leak_row("critical"),)))
+    made = profile(session(leaks=leak_rows()))
 
     outcome = run(
         "check",
@@ -336,10 +338,7 @@ def test_json_says_what_failed(tmp_path: Path) -> None:
     )
 
     who = {"session": made.sessions[0].id, "agent": ""}
-    reason = (
-        "its tokens without later use are 31.4 % of the session's input bill, "
-        "growing by 1,412 tokens a call in calls 12 to 142"
-    )
+    reason = " ".join(sentences(leak_rows()[0], made.sessions[0])).replace(NO_BREAK, " ")
     assert (outcome.code, outcome.err) == (1, "")
     assert json.loads(outcome.out) == {
         "ctxheap": "0.1.0",
@@ -351,7 +350,7 @@ def test_json_says_what_failed(tmp_path: Path) -> None:
                 "figure": "leak",
                 "value": "critical",
                 "bound": "major",
-                "tag": "tool_result:bash",
+                "tag": "tool_result:read_file",
                 "verdict": "leak",
                 "reason": reason,
             },

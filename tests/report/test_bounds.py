@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 from ctxheap_collector.report.bounds import Bounds, Breach, broken, unknown
 from ctxheap_collector.report.breach_lines import bounds_words, breach_line, unknown_lines
 from ctxheap_collector.report.contract import Context
-from report.leaks import leak_row
-from report.samples import profile, session, troubled_session
+from ctxheap_collector.report.findings import LeakRow
+from ctxheap_collector.report.layout import NO_BREAK
+from ctxheap_collector.report.suspects import sentences
+from report.samples import leak_rows, profile, session, troubled_session
 
 # Shares that can be checked in the head.
 PLAIN = session(dead_low_token_calls=300, dead_token_calls=500, token_calls=1_000)
 WHO = "session 7f3a9c12"
+
+
+def leak_row(severity: str | None, **changes: object) -> LeakRow:
+    return replace(leak_rows()[0], severity=severity, tag="tool_result:bash", **changes)  # type: ignore[arg-type]  # the same
 
 
 def lines(bounds: Bounds, **changes: object) -> list[str]:
@@ -60,24 +66,18 @@ def test_what_only_grows_so_far_is_no_verdict_yet() -> None:
     assert lines(Bounds(leak="none"), leaks=rows) == []
 
 
-def test_leak_is_said_with_its_tag_verdict_and_reason() -> None:
-    [line] = lines(Bounds(leak="major"), leaks=(leak_row("critical"),))
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        (leak_row("critical"), "leak tool_result:bash critical, bound minor"),
+        (leak_row("major", verdict="ballast"), "ballast tool_result:bash major, bound minor"),
+    ],
+)
+def test_leak_is_said_with_its_tag_verdict_and_the_words_of_the_report(row: LeakRow, verdict: str) -> None:
+    words = " ".join(sentences(row, PLAIN)).replace(NO_BREAK, " ")
 
-    assert line == (
-        f"{WHO}: leak tool_result:bash critical, bound major: its tokens without later use are 31.4 % of the "
-        "session's input bill, growing by 1,412 tokens a call in calls 12 to 142"
-    )
-
-
-def test_ballast_is_said_not_to_grow_and_weighed_in_tokens_without_a_price() -> None:
-    rows = (leak_row("major", verdict="ballast", tag="retrieval"),)
-
-    [line] = lines(Bounds(leak="none"), leaks=rows, input_usd=None)
-
-    assert line == (
-        f"{WHO}: ballast retrieval major, bound none: its tokens without later use are 31.4 % of the "
-        "session's token-calls, and it does not grow"
-    )
+    assert words.count(". ") > 1
+    assert lines(Bounds(leak="minor"), leaks=(row,)) == [f"{WHO}: {verdict}: {words}"]
 
 
 def test_sub_agent_is_named_beside_its_session() -> None:
@@ -144,7 +144,7 @@ def test_session_that_paid_for_nothing_is_within_every_share() -> None:
 
 def test_names_from_a_transcript_cannot_steer_the_log() -> None:
     hostile = replace(
-        PLAIN, id="::error::\n::set-env name=A::1\x1b[31m", leaks=(leak_row("major", tag="a\nb"),)
+        PLAIN, id="::error::\n::set-env name=A::1\x1b[31m", leaks=(replace(leak_row("major"), tag="a\nb"),)
     )
 
     written = [breach_line(breach) for breach in broken(profile(hostile), Bounds(peak=1, leak="minor"))]

@@ -193,6 +193,7 @@ def _save(request: Request, result: Result, world: World) -> None:
         write_whole(request.save, document(result.made))
     except OSError as error:
         raise CommandError(f"{request.save}: {error.strerror}") from error
+    world.tell(f"{request.save}: baseline saved")
 
 
 def _print(request: Request, result: Result, world: World) -> None:

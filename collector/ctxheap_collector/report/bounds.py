@@ -12,11 +12,11 @@ from typing import Final
 
 from ctxheap_collector.report.contract import Profile, SessionProfile
 from ctxheap_collector.report.findings import LeakRow
+from ctxheap_collector.report.layout import printable
 from ctxheap_collector.report.row import IF_SET, Row
+from ctxheap_collector.report.suspects import JUDGED, sentences
 
 SEVERITIES: Final = ("none", "minor", "major", "critical")
-# While a session runs or only grows there is no verdict yet that could fail it.
-FINAL: Final = ("leak", "ballast")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,8 @@ def _breaches(session: SessionProfile, bounds: Bounds) -> Iterator[Breach]:
         return
     allowed = SEVERITIES.index(bounds.leak)
     for leak in session.leaks:
-        if leak.verdict in FINAL and leak.severity and SEVERITIES.index(leak.severity) > allowed:
+        # What only grows, or grows so far in a session that still runs, has no verdict that could fail it.
+        if leak.verdict in JUDGED and leak.severity and SEVERITIES.index(leak.severity) > allowed:
             yield _leak(session, leak, bounds.leak)
 
 
@@ -118,17 +119,7 @@ def _leak(session: SessionProfile, leak: LeakRow, bound: str) -> Breach:
         bound=bound,
         tag=leak.tag,
         verdict=leak.verdict,
-        reason=_reason(session, leak),
-    )
-
-
-def _reason(session: SessionProfile, leak: LeakRow) -> str:
-    whole = "token-calls" if session.input_usd is None else "input bill"
-    dead = f"its tokens without later use are {100 * leak.share:.1f} % of the session's {whole}"
-    if leak.verdict != "leak":
-        return f"{dead}, and it does not grow"
-    return (
-        f"{dead}, growing by {leak.slope:,.0f} tokens a call in calls {leak.first_call} to {leak.last_call}"
+        reason=printable(" ".join(sentences(leak, session))),
     )
 
 

@@ -49,11 +49,12 @@ def _suspect(row: LeakRow, session: SessionProfile, width: int) -> list[Line]:
     head = f"{row.severity or ''} {row.verdict}".strip()
     name = f"{'!' if row.severity == 'critical' else '·'} {head} · {printable(row.tag)}"
     style = ALARM if row.severity == "critical" else STRONG
-    told = " ".join(_sentences(row, session))
+    told = " ".join(sentences(row, session))
     return [text(f"{INDENT}{shorten(name, width - 2)}", style), *paragraph(told, width, indent=INDENT * 2)]
 
 
-def _sentences(row: LeakRow, session: SessionProfile) -> Iterator[str]:
+def sentences(row: LeakRow, session: SessionProfile) -> Iterator[str]:
+    """Yield what speaks for the verdict on a tag, sentence by sentence; figures do not wrap."""
     tag = next((tag for tag in session.tags if tag.tag == row.tag), None)
     if tag is not None:
         paid, total = (tag.rent_usd, session.input_usd) if session.input_usd else (None, None)
