@@ -210,3 +210,9 @@ def test_spirals_come_in_order_and_never_overlap(words: list[str]) -> None:
 @given(st.integers(3, 30))
 def test_steps_that_are_all_new_never_spiral(count: int) -> None:
     assert found(" ".join(f"k{n}:{n}" for n in range(count))) == []
+
+
+def test_repetition_that_outlasts_the_window_is_counted_whole() -> None:
+    text = " ".join(f"g:same x{k}:{k} y{k}:{k} z{k}:{k}" for k in range(9))
+
+    assert found(text) == [("repeat", 2, 34, 9)]

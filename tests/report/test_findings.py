@@ -61,7 +61,7 @@ def test_every_regret_is_named() -> None:
 
     for part in ("fetched again", "thrash index 0.42", "1 edit failed", "1 receipt taken", "call 71, 88"):
         assert part in told
-    assert "in circles from call 90 to 99: the same call with the same answer (bash)" in told
+    assert "in circles from call 90 to 99: the same call with the same answer (bash), 4 times" in told
     assert "ended without one" in told
 
 

@@ -63,5 +63,6 @@ def _spiral(row: SpiralRow) -> str:
     tools = ", ".join(map(printable, row.tools))
     return (
         f"in circles from call {row.first_call} to {row.last_call}: {_CIRCLES[row.kind]}"
-        f"{f' ({tools})' if tools else ''}; {short(row.tokens)} input tokens after the first round"
+        f"{f' ({tools})' if tools else ''}, {row.times} times; {short(row.tokens)} input tokens after the "
+        "first round"
     )

@@ -208,13 +208,15 @@ def _apart(found: Iterable[Spiral]) -> list[Spiral]:
 
 
 def _joined(left: Spiral, right: Spiral) -> Spiral:
+    numbers = tuple(sorted({*left.numbers, *right.numbers}))
+    tools = tuple(dict.fromkeys((*left.tools, *right.tools)))
     return replace(
         left,
         first=min(left.first, right.first),
         last=max(left.last, right.last),
-        times=max(left.times, right.times),
-        tools=tuple(dict.fromkeys((*left.tools, *right.tools))),
-        numbers=tuple(sorted({*left.numbers, *right.numbers})),
+        times=max(left.times, right.times, len(numbers) // (2 * max(1, len(tools)))),
+        tools=tools,
+        numbers=numbers,
     )
 
 
