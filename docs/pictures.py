@@ -11,13 +11,14 @@ from rich.terminal_theme import MONOKAI
 
 from ctxheap_collector.report.build import profile_paths
 from ctxheap_collector.report.contract import Options
-from ctxheap_collector.report.terminal import Sheet, View, report
+from ctxheap_collector.report.sheet import Sheet, View
+from ctxheap_collector.report.terminal import report
 
 ROOT = Path(__file__).resolve().parents[1]
 SESSION = ROOT / "collector" / "ctxheap_collector" / "demo" / "session.jsonl.gz"
 PICTURE = ROOT / "docs" / "pictures" / "profile.svg"
 WIDTH, ROWS = 108, 7
-LAST_SECTION = "compactions"
+LAST_SECTION = "cache breaks"
 # The picture must not fetch fonts: any monospaced one fits, the text has fixed lengths.
 FONT_FACES = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
