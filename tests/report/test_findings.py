@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ctxheap_collector.report.freeing import advice_report, cache, suggestions
 from ctxheap_collector.report.layout import Line
 from ctxheap_collector.report.regretted import regrets
@@ -41,6 +43,18 @@ def test_accepted_rules_show_gross_re_billing_regret_and_net() -> None:
 
     assert "evict tool_result:read_file 41 118.0k $9.20 $1.30 $0.200 $7.70 6 calls" in told
     assert "not compact: would compact away 4 objects that were used later" in told
+
+
+def test_pin_is_told_by_what_freeing_would_have_cost() -> None:
+    pin = replace(
+        suggestion_rows()[0], action="pin", evidence="5 objects used after lying idle", net_usd=0.646
+    )
+
+    told = words(suggestions([pin], width=100, top=10))
+
+    assert told == (
+        "pin tool_result:read_file: 5 objects used after lying idle; freeing them would have cost $0.646"
+    )
 
 
 def test_session_in_which_nothing_pays_says_so() -> None:

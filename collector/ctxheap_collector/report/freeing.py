@@ -50,7 +50,7 @@ CAUSES: Final = {
 
 def suggestions(found: Sequence[SuggestionRow], *, width: int, top: int) -> list[Line]:
     """Return the rules that would pay, and why the next best would not."""
-    accepted = [row for row in found if row.accepted]
+    accepted = [row for row in found if row.accepted and row.action != "pin"]
     rejected = [row for row in found if not row.accepted]
     lines: list[Line] = []
     shown = accepted[: top or None]
@@ -59,6 +59,13 @@ def suggestions(found: Sequence[SuggestionRow], *, width: int, top: int) -> list
         lines += more(len(accepted) - len(shown), "rule")
     elif rejected:
         lines += paragraph("No rule would have paid here, net of re-billing and regret.", width)
+    for row in found:
+        if row.accepted and row.action == "pin":
+            cost = money(row.net_usd) if row.net_usd is not None else f"{short(round(row.net_tokens))} tokens"
+            pinned = (
+                f"pin {printable(row.tag)}: {printable(row.evidence)}; freeing them would have cost {cost}"
+            )
+            lines += paragraph(pinned, width)
     for row in rejected[: len(rejected) if top == 0 else SHOWN_REJECTED]:
         rule = f"{row.action} {printable(row.tag)}".strip()
         lines += paragraph(f"not {rule}: {row.reason}", width, style=FAINT)
