@@ -19,7 +19,6 @@ from ctxheap.analysis.study import Study
 from ctxheap.heap.account import superseded_spans
 from ctxheap.heap.facts.records import Repeat
 from ctxheap.heap.records import Call, Heap
-from ctxheap.heap.rent import rent
 from ctxheap.heap.supersession import Reason
 
 Repetition = Literal["duplicate", "superseded", "contained", "lines"]
@@ -91,8 +90,8 @@ def repeated_state(study: Study) -> list[RepeatedState]:
     whole = _whole_spans(heap)
     spans = [*whole.values(), *_line_spans(heap, whole)]
     sums = _Sums(spans)
-    for call, rates in zip(heap.calls, study.rates, strict=True):
-        sums.charge(call, rent(call.tokens, call.usage, rates) if call.usage and rates else None)
+    for call, rents in zip(heap.calls, study.rents, strict=True):
+        sums.charge(call, rents)
     found = [_state(study, sums, place) for place in range(len(spans))]
     paid = [state for state in found if state.token_calls > 0]
     return sorted(paid, key=lambda state: (-state.token_calls, state.number))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ctxheap.heap.account import Account, account
+from ctxheap.heap.account import Account, charged, rents_of
 from ctxheap.heap.records import Call, Heap
 from ctxheap.prices import Rates
 
@@ -16,12 +16,14 @@ class Study:
 
     Attributes:
         rates: Prices of each call in USD per token, by its place; None where unknown.
+        rents: What each object of each call cost in USD, by places; None where unknown.
         is_running: Whether more calls are expected, so that "no later use" is not final.
     """
 
     heap: Heap
     account: Account
     rates: tuple[Rates | None, ...]
+    rents: tuple[Sequence[float] | None, ...]
     is_running: bool = False
 
     @property
@@ -33,8 +35,8 @@ class Study:
 def study(heap: Heap, rates_of: Callable[[Call], Rates | None], *, is_running: bool = False) -> Study:
     """Return a finished heap with its sums and prices."""
     rates = {call.number: rates_of(call) for call in heap.calls}
-    sums = account(heap, lambda call: rates[call.number])
-    return Study(heap, sums, tuple(rates.values()), is_running)
+    rents = tuple(rents_of(heap, lambda call: rates[call.number]))
+    return Study(heap, charged(heap, rents), tuple(rates.values()), rents, is_running)
 
 
 def contexts(found: Study) -> Iterator[int]:

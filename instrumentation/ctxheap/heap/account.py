@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from ctxheap.heap.phases import Life, effective_uses, life
 from ctxheap.heap.records import Call, Heap, HeapObject
@@ -91,19 +92,29 @@ class Account:
 
 def account(heap: Heap, rates_of: RatesOf) -> Account:
     """Return the sums of a finished heap; `rates_of` gives a call's prices, None when unknown."""
+    return charged(heap, rents_of(heap, rates_of))
+
+
+def rents_of(heap: Heap, rates_of: RatesOf) -> list[list[float] | None]:
+    """Return the rent of each object of each call in USD, in prompt order; None where it is unknown."""
+    priced = ((call, rates_of(call)) for call in heap.calls)
+    return [
+        None if call.usage is None or rates is None else rent(call.tokens, call.usage, rates)
+        for call, rates in priced
+    ]
+
+
+def charged(heap: Heap, rents: Sequence[Sequence[float] | None]) -> Account:
+    """Return the sums of a finished heap; `rents` as `rents_of` returns them."""
     uses = uses_of(heap)
     lives = lives_of(heap, uses)
     sums = _Sums(lives)
-    result = Account(uses, lives, [])
     tags = [item.tag for item in heap.objects]
-    for call in heap.calls:
-        rates = rates_of(call)
-        if call.usage is None or rates is None:
-            result.unpriced.append(call.number)
-        else:
-            sums.bill(call, rent(call.tokens, call.usage, rates))
-        sums.charge(call)
+    result = Account(uses, lives, [])
+    for call, paid in zip(heap.calls, rents, strict=True):
+        sums.charge(call, paid if paid is not None else repeat(0.0, len(call.tokens)))
         result.series.append(_by_tag(call, tags))
+    result.unpriced.extend(call.number for call, paid in zip(heap.calls, rents, strict=True) if paid is None)
     result.objects.extend(sums.totals())
     return result
 
@@ -131,33 +142,25 @@ class _Sums:
         self._rent, self._dead_usd, self._dead_low_usd = ([0.0] * count for _ in range(3))
         self._first, self._last = [0] * count, [0] * count
 
-    def bill(self, call: Call, rents: Sequence[float]) -> None:
-        """Add one call's money to the sums of the objects in its prompt."""
+    def charge(self, call: Call, rents: Iterable[float]) -> None:
+        """Add one call's tokens and money to the sums of the objects in its prompt."""
         k = call.number
-        money, dead_from = self._rent, self._dead_from
-        sure_from, sure_until = self._sure_from, self._sure_until
-        for number, usd in zip(call.numbers, rents, strict=True):
-            money[number] += usd
-            if k >= dead_from[number]:
-                self._dead_usd[number] += usd
-                if sure_from[number] <= k and (k <= sure_until[number] or self._is_sure(number, k)):
-                    self._dead_low_usd[number] += usd
-
-    def charge(self, call: Call) -> None:
-        """Add one call's tokens to the sums of the objects in its prompt."""
-        k = call.number
-        paid, lag, dead, last = self._paid, self._lag, self._dead, self._last
+        paid, money, last = self._paid, self._rent, self._last
+        lag, dead, dead_usd = self._lag, self._dead, self._dead_usd
         dead_from, first_use = self._dead_from, self._first_use
         sure_from, sure_until = self._sure_from, self._sure_until
-        for number, tokens in zip(call.numbers, call.tokens, strict=True):
+        for number, tokens, usd in zip(call.numbers, call.tokens, rents, strict=True):
             paid[number] += tokens
-            last[number] = tokens
+            money[number] += usd
             if k >= dead_from[number]:
                 dead[number] += tokens
+                dead_usd[number] += usd
                 if sure_from[number] <= k and (k <= sure_until[number] or self._is_sure(number, k)):
                     self._dead_low[number] += tokens
+                    self._dead_low_usd[number] += usd
             elif k < first_use[number]:
                 lag[number] += tokens
+            last[number] = tokens
         for number in call.born:
             self._first[number] = last[number]
 
