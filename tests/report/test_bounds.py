@@ -119,13 +119,11 @@ def test_what_is_not_known_is_no_breach_and_not_passed_over() -> None:
 
 
 def test_model_without_a_name_gets_another_remedy() -> None:
-    found = unknown(profile(replace(troubled_session(), model="")), Bounds(cost_usd=1))
+    found = unknown(profile(replace(troubled_session(), model="")), Bounds(cost_usd=1, peak_share=0.8))
 
-    assert [line.split("; ") for line in unknown_lines(found)] == [
-        [
-            "the price of a model without a name is unknown: --max-cost cannot be checked in 1 session",
-            "check such sessions apart, without this bound",
-        ]
+    assert [line.split(" unknown: ")[1].split("; ") for line in unknown_lines(found)] == [
+        ["--max-peak PERCENT cannot be checked in 1 session", "bound TOKENS instead"],
+        ["--max-cost cannot be checked in 1 session", "check such sessions apart, without this bound"],
     ]
 
 

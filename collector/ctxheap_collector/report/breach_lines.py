@@ -40,7 +40,10 @@ _CAUSES: Final = {
     "peak_share": "the window of {} is unknown: --max-peak PERCENT cannot be checked in {}",
 }
 _NAMED: Final = "--prices FILE can give it (docs/prices.md)"
-_NAMELESS: Final = "check such sessions apart, without this bound"
+_NAMELESS: Final = {
+    "cost_usd": "check such sessions apart, without this bound",
+    "peak_share": "bound TOKENS instead",
+}
 
 
 def breach_line(breach: Breach) -> str:
@@ -82,7 +85,7 @@ def unknown_lines(found: Sequence[Unknown]) -> Iterator[str]:
     for (figure, model), count in Counter((each.figure, each.model) for each in found).items():
         name = f"model {printable(model)}" if model else "a model without a name"
         cause = _CAUSES[figure].format(name, plural(count, "session"))
-        yield f"{cause}; {_NAMED if model else _NAMELESS}"
+        yield f"{cause}; {_NAMED if model else _NAMELESS[figure]}"
 
 
 def bounds_words(bounds: Bounds) -> list[str]:
