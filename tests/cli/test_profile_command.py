@@ -15,7 +15,7 @@ from report.schema import faults
 
 UNREAD = FileReport(path="notes.md", format="", sessions=0, skipped=(SkippedRow(0, "no transcript"),))
 MISSING = FileReport(path="no.md", format="", sessions=0, skipped=(SkippedRow(0, "no.md: not there"),))
-NO_EXTRA = 'ctxheap: rich and genai-prices missing; run: pip install "ctxheap[profile]"\n'
+NO_EXTRA = 'ctxheap: rich, genai-prices and pyyaml missing; run: pip install "ctxheap[profile]"\n'
 
 
 def test_report_goes_to_standard_output_and_nothing_else_does(tmp_path: Path) -> None:

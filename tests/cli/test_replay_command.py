@@ -104,7 +104,7 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
     code, _, err = run(tmp_path, str(chat(tmp_path)), installed=False)
 
     assert code == Exit.USAGE
-    assert err == 'ctxheap: pyyaml and genai-prices missing; run: pip install "ctxheap[profile]"\n'
+    assert err == 'ctxheap: rich, genai-prices and pyyaml missing; run: pip install "ctxheap[profile]"\n'
 
 
 def test_no_session_is_wrong_use(tmp_path: Path) -> None:

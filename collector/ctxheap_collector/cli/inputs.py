@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 DEFAULT_TOP: Final = 10
 # Modules of the extra, under the names that pip knows.
-NEEDED: Final = {"rich": "rich", "genai_prices": "genai-prices"}
+NEEDED: Final = {"rich": "rich", "genai_prices": "genai-prices", "yaml": "pyyaml"}
 
 
 def add_inputs(parser: argparse.ArgumentParser, *, least: str = "+") -> None:
@@ -50,7 +50,8 @@ def check_extra(world: World) -> None:
     """Raise with what to install where the extra is missing."""
     missing = [name for module, name in NEEDED.items() if not world.is_installed(module)]
     if missing:
-        raise CommandError(f'{" and ".join(missing)} missing; run: pip install "ctxheap[profile]"')
+        words = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
+        raise CommandError(f'{words} missing; run: pip install "ctxheap[profile]"')
 
 
 def profile_of(paths: Sequence[str], options: Options, world: World) -> Profile:

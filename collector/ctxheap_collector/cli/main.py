@@ -23,7 +23,9 @@ EPILOG: Final = """\
 examples:
   ctxheap demo                            a real session, profiled
   ctxheap profile ~/.claude/projects      your own sessions with Claude Code
-  ctxheap profile run.traj.json --json    for other programs
+  ctxheap leaks   ~/.claude/projects      who leaks, and why it is still there
+  ctxheap suggest runs/ -o reclaim.yaml   rules that would pay, net of the cache
+  ctxheap check   runs/ --max-leak minor  for CI
 
 exit codes: 0 fine, 1 findings above the bound asked for, 2 wrong use or
 unreadable input, 3 store or service not reachable, 130 interrupted

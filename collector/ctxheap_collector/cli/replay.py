@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from ctxheap_collector.cli.exits import CommandError, Exit
+from ctxheap_collector.cli.inputs import add_inputs, check_extra
 from ctxheap_collector.cli.world import World
 
 if TYPE_CHECKING:
     from ctxheap.analysis.replay_records import ReplayReport
     from ctxheap.reclaim.policy import Policy, Trigger
+    from ctxheap_collector.cli.inputs import Commands
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] -- argparse has no public name for it
 
-NEEDED: Final = {"yaml": "pyyaml", "genai_prices": "genai-prices"}
 TRIGGERS: Final = ("on_demand", "economic", "eager")
 
 EPILOG: Final = """\
@@ -53,13 +53,11 @@ def add_parser(commands: Commands) -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_inputs(parser)
     add = parser.add_argument
-    add("paths", nargs="+", metavar="PATH", help="a file, folder or glob; - reads standard input")
     add("--policy", type=Path, metavar="FILE", help="the policy (docs/reclaim.md); a careful one without it")
     add("--trigger", choices=TRIGGERS, action="append", help="only this trigger; may be repeated")
     add("--json", action="store_true", help="print one JSON document")
-    add("--session", metavar="ID", help="only this session; the beginning of its id is enough")
-    add("--prices", metavar="FILE", help="prices and windows that go before the shipped ones")
     parser.set_defaults(run=run)
     return parser
 
@@ -74,9 +72,7 @@ def run(args: argparse.Namespace, world: World) -> Exit:
         session=cast("str | None", args.session),
         prices=cast("str | None", args.prices),
     )
-    missing = [name for module, name in NEEDED.items() if not world.is_installed(module)]
-    if missing:
-        raise CommandError(f'{" and ".join(missing)} missing; run: pip install "ctxheap[profile]"')
+    check_extra(world)
     return _print(request, _policy(request), world)
 
 
