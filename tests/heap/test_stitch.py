@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
@@ -287,3 +288,77 @@ def test_sessions_that_only_grow_stay_whole(agents: list[int]) -> None:
     first = {agent: agents.index(agent) for agent in set(agents)}
 
     assert stitched(*calls) == [new(f"c{first[agent]}") for agent in agents]
+
+
+@given(
+    agents=st.lists(st.integers(0, 3), max_size=25),
+    calls_a_second=st.integers(1, 30),
+    seed=st.randoms(use_true_random=False),
+)
+def test_sessions_of_a_log_that_knows_seconds_only_stay_whole_in_any_order(
+    agents: list[int], calls_a_second: int, seed: Random
+) -> None:
+    calls = [
+        replace(each, started_ns=time // calls_a_second)
+        for time, each in enumerate(grow([(agent, False) for agent in agents]))
+    ]
+    shuffled = calls + calls[::2]
+    seed.shuffle(shuffled)
+    ordered = canonical_order(shuffled)
+    sessions = dict(zip((each.call_id for each in ordered), stitched(*ordered), strict=True))
+
+    assert ordered == canonical_order(calls)
+    assert [sum(each.parent is not None for each in sessions.values()), len(set(sessions.values()))] == [
+        0,
+        len(set(agents)),
+    ]
+
+
+Clock = st.one_of(st.none(), st.integers(0, 5))
+
+
+@given(
+    script=st.lists(st.tuples(st.sampled_from("ab"), Clock, st.integers(0, 3)), max_size=20),
+    seed=st.randoms(use_true_random=False),
+)
+def test_no_clock_moves_the_calls_of_a_session_that_was_written_in_order(
+    script: list[tuple[str, int | None, int]], seed: Random
+) -> None:
+    ids = seed.sample(range(100), len(script))
+    calls = [
+        Exchange(str(ids[place]), [TASK] * length, (), session=name, started_ns=time, place=place)
+        for place, (name, time, length) in enumerate(script)
+    ]
+    shuffled = calls + calls[::2]
+    seed.shuffle(shuffled)
+    ordered = canonical_order(shuffled)
+
+    assert {name: [each for each in ordered if each.session == name] for name in "ab"} == {
+        name: [each for each in calls if each.session == name] for name in "ab"
+    }
+
+
+def placed(call_id: str, session: str, place: int, time: int | None) -> Exchange:
+    return Exchange(call_id, START, (), session=session, started_ns=time, place=place)
+
+
+def test_calls_without_a_time_stand_with_their_neighbours_between_other_sessions() -> None:
+    calls = [
+        placed("early", "other", 9, 1),
+        placed("implied", "main", 0, None),
+        placed("first", "main", 1, 2),
+        placed("between", "other", 8, 3),
+        placed("second", "main", 2, 4),
+        placed("fallen back", "main", 3, 1),
+        placed("late", "last", 4, 5),
+        placed("timeless", "never", 5, None),
+    ]
+    calls[0], calls[3] = replace(calls[0], place=6), replace(calls[3], place=7)
+
+    assert canonical_order(calls[::-1]) == calls
+
+
+def test_of_equal_reports_the_first_place_counts_whatever_the_order() -> None:
+    early, late = placed("1", "s", 0, 5), placed("1", "s", 3, 5)
+
+    assert canonical_order([early, late]) == canonical_order([late, early]) == [early]

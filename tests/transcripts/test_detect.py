@@ -150,3 +150,16 @@ def test_all_formats_satisfy_the_protocol_and_have_names_of_their_own() -> None:
 
     assert len(set(names)) == len(names)
     assert not any(module.looks_like(Head()) for module in detect.FORMATS)
+
+
+def test_calls_have_a_place_where_a_source_was_written_in_order(tmp_path: Path) -> None:
+    exchange = {
+        "request": {"model": "m", "messages": [{"role": "user", "content": "Hi."}]},
+        "response": {"id": "r1", "choices": [{"message": {"content": "Hello."}}]},
+    }
+    write_lines(tmp_path / "a.jsonl", session("s", "m1", "m2"))
+    write_lines(tmp_path / "b.jsonl", [exchange])
+
+    found = [(r.format, [each.place for each in r.exchanges]) for r in read_all([str(tmp_path)])]
+
+    assert found == [("claude-code", [0, 1]), ("request-log", [None])]

@@ -31,9 +31,10 @@ OPENING_BYTES = 256
 class Format(Protocol):
     """Name what the module of a format offers.
 
-    Two more constants are optional. `GROUPED_BY_FOLDER = True`: the files of one folder that open alike are
+    Three more constants are optional. `GROUPED_BY_FOLDER = True`: the files of one folder that open alike are
     one transcript. `GLOBAL_CALL_IDS = True`: a call id is the provider's own, so that two files with the
-    same id hold copies of one call, which is then billed once.
+    same id hold copies of one call, which is then billed once. `IN_ANY_ORDER = True`: lines may have been
+    merged or shuffled, so that only times say which call came first.
     """
 
     FORMAT: str
@@ -148,6 +149,8 @@ def read_all(
             source = _with_siblings(source, waiting)
         stopped: list[str] = []
         exchanges = _guarded(module.read(source), source, stopped)
+        if not getattr(module, "IN_ANY_ORDER", False):
+            exchanges = (replace(each, place=place) for place, each in enumerate(exchanges))
         if getattr(module, "GLOBAL_CALL_IDS", False):
             exchanges = _billed_once(exchanges, source, billed)
         yield Reading(source, module.FORMAT, exchanges, is_named=found.is_named)

@@ -22,6 +22,7 @@ from ctxheap_collector.transcripts.source import Head, Source
 from ctxheap_collector.transcripts.timestamps import epoch_ns
 
 FORMAT = "request-log"
+IN_ANY_ORDER = True
 
 _SESSION_KEYS = (
     "session_id",

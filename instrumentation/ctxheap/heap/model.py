@@ -125,6 +125,8 @@ class Exchange:
         compaction: Set on the first call after a compaction.
         implied: True for calls that no record shows but that must have happened.
         incomplete: True when parts of the prompt are known to be missing from the capture.
+        place: Where the call stands in a source that was written in order, which goes before clocks;
+            None where lines may stand in any order.
     """
 
     call_id: str
@@ -140,3 +142,4 @@ class Exchange:
     compaction: Compaction | None = None
     implied: bool = False
     incomplete: bool = False
+    place: int | None = None

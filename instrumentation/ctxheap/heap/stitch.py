@@ -215,24 +215,49 @@ def session_id(name: str, first: Exchange | None = None) -> str:
 def canonical_order(exchanges: Iterable[Exchange]) -> list[Exchange]:
     """Return calls by time and each once, so that order and repetition of input change nothing.
 
-    Calls without a time keep their order, behind those that have one: only their source knows it. Of calls
-    at the same time (some logs know seconds only) the shorter prompt comes first, as contexts grow.
-    Of several reports of a call the fullest is kept.
+    Calls of one session stay as their source has them where it was written in order (they have a `place`):
+    clocks stand still, fall back and are missing. Elsewhere, of calls at the same time (some logs know
+    seconds only), the shorter prompt comes first, as contexts grow. Calls that have no time and no
+    neighbour to lend one keep their order, behind all others. Of several reports of a call the fullest
+    is kept.
     """
     kept: dict[str, Exchange] = {}
     for exchange in exchanges:
         known = kept.get(exchange.call_id)
         if known is None or _fullness(exchange) > _fullness(known):
             kept[exchange.call_id] = exchange
-    timed = sorted(
-        (each for each in kept.values() if each.started_ns is not None),
-        key=lambda each: (each.started_ns, len(each.prompt), each.call_id),
-    )
-    return [*timed, *(each for each in kept.values() if each.started_ns is None)]
+    calls = sorted(kept.values(), key=_place)
+    moments = _moments(calls)
+    return sorted(calls, key=lambda each: _rank(each, moments[each.call_id]))
 
 
-def _fullness(exchange: Exchange) -> tuple[bool, bool, int, int, bytes]:
-    """Rank reports of one call; contents break ties, so that the choice does not hang on order."""
+def _moments(calls: Sequence[Exchange]) -> dict[str, int | None]:
+    """Return the time to order each call by: in a source written in order it never falls back."""
+    moments: dict[str, int | None] = {}
+    newest: dict[str, int] = {}
+    for call in calls:
+        if call.place is not None and call.started_ns is not None:
+            newest.setdefault(call.session, call.started_ns)
+    for call in calls:
+        moment = call.started_ns
+        if call.place is not None and call.session in newest:
+            moment = newest[call.session] = max(newest[call.session], moment or 0)
+        moments[call.call_id] = moment
+    return moments
+
+
+def _place(exchange: Exchange) -> int:
+    return exchange.place or 0
+
+
+def _rank(exchange: Exchange, moment: int | None) -> tuple[bool, int, int, int, str]:
+    if moment is None:
+        return True, 0, 0, 0, ""
+    return False, moment, _place(exchange), len(exchange.prompt), exchange.call_id
+
+
+def _fullness(exchange: Exchange) -> tuple[bool, bool, int, int, bytes, int]:
+    """Rank reports of one call; contents and places break ties, so that the choice does not hang on order."""
     parts = (*exchange.prompt, *exchange.output)
     content = hashlib.sha256(b"".join(part.identity for part in parts)).digest()
     return (
@@ -241,6 +266,7 @@ def _fullness(exchange: Exchange) -> tuple[bool, bool, int, int, bytes]:
         len(exchange.output),
         len(exchange.prompt),
         content,
+        -_place(exchange),
     )
 
 
