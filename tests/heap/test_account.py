@@ -117,6 +117,25 @@ def test_tool_call_shares_the_uses_of_its_result_and_own_text_is_used_by_the_nex
     assert [(each.lag, each.use, each.drag) for each in sums.objects] == [(5, 5, 0), (10, 10, 0), (0, 7, 7)]
 
 
+def test_tool_call_shares_the_uses_of_all_versions_of_its_result() -> None:
+    session = heap(
+        [
+            ("C", "tool_call:read", 5, 1),
+            ("T", "tool_result:read", 10, 1),
+            ("S", "tool_result:read", 2, 3),
+        ],
+        calls=4,
+    )
+    session.objects[1].answers = session.objects[2].answers = 0
+    session.uses += [Use(1, 2, "quote", 1.0, "used"), Use(2, 4, "handle", 1.0, "used")]
+
+    assert account(session, lambda _call: None).uses == [
+        {2: "quote", 4: "handle"},
+        {2: "quote"},
+        {4: "handle"},
+    ]
+
+
 def test_call_that_left_before_its_result_has_no_later_uses() -> None:
     session = heap([("C", "tool_call:read", 5, 1), ("T", "tool_result:read", 10, 1)], calls=3)
     session.objects[0].last = 1

@@ -153,6 +153,23 @@ def test_a_tool_call_shares_the_uses_of_its_result() -> None:
     assert effective_uses(things, [[], [3, 7]]) == [[3, 7], [3, 7]]
 
 
+@given(uses=st.lists(st.sets(numbers), max_size=4))
+def test_a_tool_call_keeps_the_uses_of_its_result_however_often_that_is_rewritten(
+    uses: list[set[int]],
+) -> None:
+    versions = [Thing("tool_result:read", answers=0) for _ in uses]
+
+    shared = effective_uses([Thing("tool_call:read"), *versions], [[], *map(sorted, uses)])
+
+    assert shared[0] == (sorted(set().union(*uses)) if uses else [2])
+
+
+def test_a_tool_call_keeps_its_own_uses_beside_those_of_its_result() -> None:
+    things = [Thing("tool_call:read"), Thing("tool_result:read", answers=0)]
+
+    assert effective_uses(things, [[5], [3, 7]]) == [[3, 5, 7], [3, 7]]
+
+
 def test_a_tool_call_whose_result_was_ignored_is_void_too() -> None:
     things = [Thing("tool_call:read"), Thing("tool_result:read", answers=0)]
 

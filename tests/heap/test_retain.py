@@ -192,6 +192,35 @@ def test_a_call_whose_result_left_is_unanswered_again() -> None:
     assert roots_at(things, 6) == {0}
 
 
+def test_a_call_is_answered_while_any_version_of_its_result_is_there() -> None:
+    things = [
+        Thing("tool_call:read", last=12),
+        Thing("tool_result:read", last=5, answers=0),
+        Thing("receipt", birth=6, last=9, answers=0),
+    ]
+
+    assert [0 in roots_at(things, call) for call in (5, 9, 10)] == [False, False, True]
+
+
+def test_what_a_call_derives_from_holds_it_before_and_after_its_result_is_cleared() -> None:
+    things = [
+        Thing("user_turn", last=12),
+        Thing("tool_call:ls", birth=2, last=8),
+        Thing("tool_result:ls", birth=2, last=8, answers=1),
+        Thing("tool_call:read", birth=3, last=12),
+        Thing("tool_result:read", birth=3, last=9, answers=3),
+        Thing("receipt", birth=10, last=12, answers=3),
+    ]
+
+    assert retained_at_last(things, [20, 10, 500, 10, 800, 8], edges_of(things, {3: {2}})) == [
+        20,
+        *(1320, 1320),
+        18,
+        810,
+        18,
+    ]
+
+
 def test_only_what_is_resident_holds_and_is_held() -> None:
     things = [
         Thing("system_prompt"),
@@ -216,9 +245,10 @@ def sessions(draw: st.DrawFn) -> tuple[list[Thing], list[int], list[Edge]]:
         things.append(Thing(tag, birth, draw(st.integers(birth, 12)), draw(st.booleans())))
         if draw(st.booleans()):
             things.append(Thing("tool_call:run", birth, draw(st.integers(birth, 12))))
-            things.append(
-                Thing("tool_result:run", birth, draw(st.integers(birth, 12)), answers=len(things) - 1)
-            )
+            request = len(things) - 1
+            for tag in draw(st.sampled_from([["tool_result:run"], ["tool_result:run", "receipt"], []])):
+                things.append(Thing(tag, birth, draw(st.integers(birth, 12)), answers=request))
+                birth = draw(st.integers(birth, 12))
     place = st.integers(0, len(things) - 1)
     sources = draw(st.dictionaries(place, st.sets(place, max_size=2), max_size=5))
     sizes = draw(st.lists(st.integers(1, 99), min_size=len(things), max_size=len(things)))

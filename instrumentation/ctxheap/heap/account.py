@@ -12,7 +12,7 @@ from itertools import repeat
 from ctxheap.heap.phases import Life, effective_uses, life
 from ctxheap.heap.records import Call, Heap, HeapObject
 from ctxheap.heap.rent import Rates, rent
-from ctxheap.heap.subject import results_of
+from ctxheap.heap.subject import answers_of
 from ctxheap.heap.supersession import Reason
 
 NEXT = "next"
@@ -199,11 +199,13 @@ def uses_of(heap: Heap) -> list[dict[int, str]]:
     for use in heap.uses:
         if use.grade == "used":
             found[use.number][use.call] = use.rule
-    results = results_of(heap.objects)
+    answers = answers_of(heap.objects)
     effective = effective_uses(heap.objects, [list(calls) for calls in found])
+    for request, places in answers.items():
+        shared = [found[place] for place in (*places, request)]
+        found[request] = {call: rule for uses in shared for call, rule in uses.items()}
     return [
-        _rules(item, calls, found[results.get(item.number, item.number)] | found[item.number])
-        for item, calls in zip(heap.objects, effective, strict=True)
+        _rules(item, calls, known) for item, calls, known in zip(heap.objects, effective, found, strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ctxheap.heap.subject import OWN_TEXT, Subject, base_of, results_of
+from ctxheap.heap.subject import OWN_TEXT, Subject, answers_of, base_of
 
 Phase = Literal["lag", "use", "drag", "void"]
 Span = tuple[int, int]
@@ -134,16 +134,16 @@ def dead_series(lives: Sequence[tuple[Life, Sequence[int]]], *, calls: int) -> t
 def effective_uses(subjects: Sequence[Subject], uses: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the calls that used each object, with what SPEC 5.4 adds to the evidence.
 
-    A tool call shares its result's; the model's own text is used by the call that first got it
-    back, whatever is found later. Inherent objects keep what was found.
+    A tool call shares its result's, in whatever versions it was sent; the model's own text is used by
+    the call that first got it back, whatever is found later. Inherent objects keep what was found.
     """
-    results = results_of(subjects)
+    answers = answers_of(subjects)
     shared: list[list[int]] = []
     for place, subject in enumerate(subjects):
         found = set(uses[place])
         base = base_of(subject.tag)
-        if base == "tool_call" and place in results:
-            found.update(uses[results[place]])
+        if base == "tool_call" and place in answers:
+            found.update(*(uses[answer] for answer in answers[place]))
         elif base == "tool_call" or base in OWN_TEXT:
             # An unanswered call has no result to share with: it is the model's own text so far.
             found.add(subject.birth)

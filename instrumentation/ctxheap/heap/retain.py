@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ctxheap.heap.dominators import retained_sizes
-from ctxheap.heap.subject import Subject, base_of, results_of
+from ctxheap.heap.subject import Subject, answers_of, base_of
 
 EdgeKind = Literal["pair", "turn", "derivation"]
 
@@ -89,7 +89,7 @@ def roots_at(subjects: Sequence[Subject], call: int) -> set[int]:
     System prompt and tool definitions, the first and the latest user turn, pins, tool calls
     without an answer, and all objects of the last 3 calls.
     """
-    return _roots(subjects, _residents(subjects, call), results_of(subjects), call)
+    return _roots(subjects, _residents(subjects, call), answers_of(subjects), call)
 
 
 def reachable(edges: Iterable[tuple[int, int]], roots: Collection[int]) -> set[int]:
@@ -110,7 +110,7 @@ def retained_at(
 ) -> dict[int, int]:
     """Return the retained size of each object resident at a call, in tokens."""
     places = _residents(subjects, call)
-    roots = _roots(subjects, places, results_of(subjects), call)
+    roots = _roots(subjects, places, answers_of(subjects), call)
     return _retained(places, sizes, _targets(edges), roots)
 
 
@@ -120,7 +120,7 @@ def retained_at_last(subjects: Sequence[Subject], sizes: Sequence[int], edges: I
     The whole graph is looked at only at calls where something leaves that holds more than its own
     call or result; harnesses that drop the thinking of every turn would make that every call.
     """
-    targets, results = _targets(edges), results_of(subjects)
+    targets, answers = _targets(edges), answers_of(subjects)
     found = [0] * len(subjects)
     arriving = sorted(range(len(subjects)), key=lambda place: subjects[place].birth, reverse=True)
     leaving: dict[int, list[int]] = {}
@@ -132,11 +132,11 @@ def retained_at_last(subjects: Sequence[Subject], sizes: Sequence[int], edges: I
             alive.add(arriving.pop())
         gone = leaving[call]
         alone = [
-            _alone(place, subjects, sizes, targets=targets, results=results, alive=alive) for place in gone
+            _alone(place, subjects, sizes, targets=targets, answers=answers, alive=alive) for place in gone
         ]
         if None in alone:
             places = sorted(alive)
-            retained = _retained(places, sizes, targets, _roots(subjects, places, results, call))
+            retained = _retained(places, sizes, targets, _roots(subjects, places, answers, call))
             alone = [retained[place] for place in gone]
         for place, size in zip(gone, alone, strict=True):
             found[place] = size or 0
@@ -156,7 +156,7 @@ def _residents(subjects: Sequence[Subject], call: int) -> list[int]:
 
 
 def _roots(
-    subjects: Sequence[Subject], places: Sequence[int], results: Mapping[int, int], call: int
+    subjects: Sequence[Subject], places: Sequence[int], answers: Mapping[int, Sequence[int]], call: int
 ) -> set[int]:
     """Return the roots among the objects at `places`, which are resident at `call`."""
     resident = set(places)
@@ -166,7 +166,7 @@ def _roots(
         subject = subjects[place]
         base = base_of(subject.tag)
         is_fixed = base in _FIXED or subject.pinned
-        is_open = base == "tool_call" and results.get(place) not in resident
+        is_open = base == "tool_call" and resident.isdisjoint(answers.get(place, ()))
         if is_fixed or is_open or subject.birth > call - YOUNG_CALLS:
             roots.add(place)
     return roots
@@ -200,11 +200,13 @@ def _alone(
     sizes: Sequence[int],
     *,
     targets: Mapping[int, Sequence[int]],
-    results: Mapping[int, int],
+    answers: Mapping[int, Sequence[int]],
     alive: Collection[int],
 ) -> int | None:
-    """Return what an object retains if it holds at most its call or result, else None."""
-    partner = results.get(place, subjects[place].answers)
-    group = [place] if partner is None or partner not in alive else [place, partner]
+    """Return what an object retains if it holds at most its call and that call's answers, else None."""
+    asked = subjects[place].answers
+    request = place if asked is None else asked
+    pair = (request, *answers.get(request, ())) if request in alive else ()
+    group = {place, *(member for member in pair if member in alive)}
     held = (target for member in group for target in targets.get(member, ()) if target in alive)
     return sum(sizes[member] for member in group) if all(target in group for target in held) else None

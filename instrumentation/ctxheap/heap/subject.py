@@ -52,6 +52,10 @@ def is_inherent(tag: str, *, pinned: bool = False) -> bool:
     return pinned or base_of(tag) in INHERENT
 
 
-def results_of(subjects: Iterable[Subject]) -> dict[int, int]:
-    """Return the place of the result of each answered tool call."""
-    return {item.answers: place for place, item in enumerate(subjects) if item.answers is not None}
+def answers_of(subjects: Iterable[Subject]) -> dict[int, list[int]]:
+    """Return the places of all answers to each answered tool call: a result may be rewritten, or cleared."""
+    answers: dict[int, list[int]] = {}
+    for place, item in enumerate(subjects):
+        if item.answers is not None:
+            answers.setdefault(item.answers, []).append(place)
+    return answers
