@@ -132,6 +132,48 @@ def test_a_result_of_two_files_lives_until_both_were_shown_again() -> None:
     assert what(session.bash("cat b.py", "bbb")) == pair(1, "superseded")
 
 
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        ("head -20 b.py", "cat a.py b.py | head -20"),
+        ("tail -20 a.py", "cat a.py b.py | tail -20"),
+        ("head -20 b.py", "(cat a.py; cat b.py) | head -20"),
+        ("cat a.py c.py | head -20", "cat c.py a.py | head -20"),
+        ("sed -n 5,24p b.py", "sed -n 5,24p a.py b.py"),
+        ("awk 'NR>=5 && NR<=24' b.py", "awk 'NR>=5 && NR<=24' a.py b.py"),
+        ("sed -n 12,14p a.py", "sed -n '1,5p;10,20p' a.py | head -5"),
+        ("cat a/b.py", "(cd a; ls); cat b.py"),
+        ("cat a/b.py", "cd a && make & cat b.py"),
+        ("cat b.py", "cat a.py || cat b.py"),
+        ("cat b.py", "x=$(cat b.py); echo $x"),
+        ("cat b.py", "cat b.py | python count.py"),
+    ],
+)
+def test_lines_that_may_be_of_another_file_supersede_nothing(first: str, later: str) -> None:
+    session = Session()
+    session.bash(first, listing(1, 20))
+
+    assert session.bash(later, listing(31, 60)) == []
+
+
+@pytest.mark.parametrize(
+    "command", ["md5sum a.py", "stat a.py", "wc -l a.py", "cat a.py | wc -l", "grep -c x a.py", "jq .x a.py"]
+)
+def test_what_the_text_of_a_file_does_not_say_outlives_a_read_of_it(command: str) -> None:
+    session = Session()
+    session.bash(command, "100 a.py")
+
+    assert session.bash("cat a.py", WHOLE) == []
+
+
+def test_a_checksum_is_not_repeated_by_another_fact() -> None:
+    session = Session()
+    session.bash("md5sum a.py", "0123 a.py")
+
+    assert session.bash("stat a.py", "Size: 100") == []
+    assert what(session.bash("md5sum a.py", "4567 a.py")) == pair(1, "superseded")
+
+
 def test_output_beside_the_file_keeps_a_result_alive() -> None:
     session = Session()
     session.bash("cat a.py; make", "aaa\nmake: done")

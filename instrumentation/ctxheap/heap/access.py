@@ -18,6 +18,7 @@ LAST_LINE = 1 << 31  # an end that is not known but is the end
 EVERYTHING = "*"  # the resource of a write that takes back what the session wrote, wherever
 OPEN_FILE = ""  # the resource of a call that works on the file opened before
 PLAN = "plan"  # the resource of a plan or todo list
+FACTS = "facts "  # how the detail of a search begins that says what the text does not: a checksum, a count
 ANCHOR_CHARS = 200
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -73,7 +74,7 @@ def covers(later: Access, earlier: Access) -> bool:
     if later.action == "read" and later.detail == earlier.detail == "" and earlier.action == "read":
         return contains(later.range, earlier.range)
     if later.action == "read" and earlier.action == "search" and not later.detail:
-        return later.range is None
+        return later.range is None and not earlier.detail.startswith(FACTS)
     return (later.action, later.detail, later.range) == (earlier.action, earlier.detail, earlier.range)
 
 

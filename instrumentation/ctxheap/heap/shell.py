@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ctxheap.heap.access import EVERYTHING, LAST_LINE, OPEN_FILE, Access, anchor_of, path_of
-from ctxheap.heap.shell_commands import IGNORED, PREFIXES, UNKNOWN, Outcome, narrow, outcome_of
+from ctxheap.heap.shell_commands import IGNORED, PREFIXES, UNKNOWN, Outcome, is_resolved, narrow, outcome_of
 
 _HEREDOC = re.compile(
     r"(<<-?[ \t]*(?P<quote>['\"]?)(?P<end>[A-Za-z_]\w*)(?P=quote)[^\n]*\n)"
@@ -35,17 +35,131 @@ _LINE_EDIT = re.compile(r"\s*edit (\d+):(\d+)\s*\n(.*?)(?:^end_of_edit\s*)?\Z", 
 _STASHED_AND_BACK = re.compile(r"\bgit stash\b.*\bgit stash (?:pop|apply)\b", re.DOTALL)
 _BLOCK_WORDS = frozenset({"for", "while", "until", "if", "case", "select", "function"})
 _JOINTS = frozenset({"do", "then", "else", "elif", "{", "!", "done", "fi", "esac", "}"})
+_CLOSING = frozenset({"}", "done", "fi", "esac"})
+_SUBSHELLS = frozenset({"(", "$("})
+_ENDS = frozenset({"(", "$(", ")", ";", "&", "\n"})
+_PIPES = frozenset({"|", "|&"})
+_MOVES = frozenset({"cd", "pushd", "popd"})
+_ELSEWHERE = "$"  # a folder that nobody knows: no path below it is one
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _KEYS = frozenset({"", "C-c", "C-d", "C-z"})  # input to a running program, not a command
 
 
 @dataclass(slots=True)
 class _Command:
-    """Collect one simple command while its words come in; `filters` says that a pipe feeds it."""
+    """Collect one simple command while its words come in; `after` and `until` are the signs around it."""
 
+    after: str = ""
+    until: str = ""
     words: list[str] = field(default_factory=list[str])
     writes: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
-    filters: bool = False
+
+    @property
+    def filters(self) -> bool:
+        """Return whether a pipe feeds it."""
+        return self.after in _PIPES
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Hold where an open group of commands began: in the folder `cwd`, behind `start` accesses.
+
+    `sign` is what opened it: `(`, `$(`, `{` or the word of a block.
+    """
+
+    sign: str
+    cwd: str
+    start: int
+
+
+@dataclass(slots=True)
+class _Script:
+    """Follow a script: where it stands, what it touched, and which groups of commands are open.
+
+    `cwd` is `_ELSEWHERE` where nobody knows the folder; `list_cwd` is where the running list of
+    commands began, to which a list in the background leaves the shell.
+    """
+
+    cwd: str = ""
+    list_cwd: str = ""
+    touched: list[Access] = field(default_factory=list[Access])
+    outcome: Outcome = field(default_factory=Outcome)
+    is_plain: bool = True
+    groups: list[_Group] = field(default_factory=list["_Group"])
+
+    def run(self, body: str, *, depth: int) -> None:
+        """Take in the commands of a script."""
+        for command in _commands(body):
+            self._step(command, depth)
+        self._flush()
+
+    def _step(self, command: _Command, depth: int) -> None:
+        if command.after in _ENDS:
+            self._sign(command.after)
+        if command.filters and (_opening(command.words) or command.until in _SUBSHELLS):
+            self.outcome = _unseen(self.outcome)
+        words = self._grouped(command.words)
+        if words and words[0] in _MOVES:
+            self._flush()
+            self.cwd = _moved(words, self.cwd) if command.after != "||" else _ELSEWHERE
+            return
+        if command.filters:
+            self.outcome = _piped(self.outcome, words, self.cwd)
+        elif words:
+            self._flush()
+            outcome = _simple(words, self.cwd, depth)
+            self.outcome = _unseen(outcome) if command.after == "||" and outcome.touched else outcome
+        if command.writes:
+            self.outcome = _redirected(self.outcome, command.writes, self.cwd)
+
+    def _flush(self) -> None:
+        self.touched.extend(self.outcome.touched)
+        self.is_plain = self.is_plain and self.outcome.plain
+        self.outcome = Outcome()
+
+    def _sign(self, sign: str) -> None:
+        self._flush()
+        if sign in _SUBSHELLS:
+            self._open(sign)
+        elif sign == ")" and self.groups and self.groups[-1].sign in _SUBSHELLS:
+            self._close()
+        elif sign == "&":
+            self.cwd = self.list_cwd
+        self.list_cwd = self.cwd
+
+    def _grouped(self, words: list[str]) -> list[str]:
+        """Open and close the groups that have words for it; return a command without these."""
+        if words and words[0] in _CLOSING:
+            self._flush()
+            self._close()
+            return _bare(words[1:])
+        opening = _opening(words)
+        if opening:
+            self._flush()
+            self._open(opening)
+        return _bare(words)
+
+    def _open(self, sign: str) -> None:
+        self.groups.append(_Group(sign, self.cwd, len(self.touched)))
+
+    def _close(self) -> None:
+        """End a group: what follows takes the output of all of it, and blocks may have run or not."""
+        if not self.groups:
+            return
+        group = self.groups.pop()
+        outcome = Outcome(tuple(self.touched[group.start :]))
+        del self.touched[group.start :]
+        if group.sign in _SUBSHELLS:
+            self.cwd = group.cwd
+        elif group.sign in _BLOCK_WORDS and self.cwd != group.cwd:
+            self.cwd = _ELSEWHERE
+        self.outcome = outcome if group.sign in ("(", "{") else _unseen(outcome)
+
+
+def _opening(words: Sequence[str]) -> str:
+    """Return the word by which a command opens a group, "" if it does not."""
+    first = next((word for word in words if word not in _JOINTS or word == "{"), "")
+    return first if first == "{" or first in _BLOCK_WORDS else ""
 
 
 def shell_accesses(command: str, *, tool: str) -> tuple[Access, ...]:
@@ -65,27 +179,38 @@ def shell_accesses(command: str, *, tool: str) -> tuple[Access, ...]:
     return (Access("read", tool, detail=text), *touched)
 
 
-def _run(text: str, *, depth: int) -> tuple[list[Access], bool]:
+def folder_after(command: str, folder: str) -> str:
+    """Return where a shell stands after a command line that began in `folder`, "" for its first one."""
+    script = _script(command.strip(), cwd=folder, depth=0)
+    return script.cwd
+
+
+def _run(text: str, *, depth: int, cwd: str = "") -> tuple[list[Access], bool]:
     """Return the accesses of a script and whether its output is nothing but them."""
+    script = _script(text, cwd=cwd, depth=depth)
+    return script.touched, script.is_plain
+
+
+def _script(text: str, *, cwd: str, depth: int) -> _Script:
     body = _HEREDOC.sub(r"\1", text) if "<<" in text else text
-    is_plain = "$(" not in body and "`" not in body
-    touched: list[Access] = []
-    cwd, outcome = "", Outcome()
-    for command in _commands(body):
-        words = _bare(command.words)
-        if words and words[0] in ("cd", "pushd"):
-            cwd = path_of(words[1], cwd=cwd) if len(words) > 1 else "~"
-            continue
-        if command.filters:
-            outcome = _piped(outcome, words, cwd)
-        else:
-            touched.extend(outcome.touched)
-            is_plain = is_plain and outcome.plain
-            outcome = _simple(words, cwd, depth)
-        if command.writes:
-            outcome = _redirected(outcome, command.writes, cwd)
-    touched.extend(outcome.touched)
-    return touched, is_plain and outcome.plain
+    script = _Script(cwd, cwd, is_plain="$(" not in body and "`" not in body)
+    script.run(body, depth=depth)
+    return script
+
+
+def _moved(words: Sequence[str], cwd: str) -> str:
+    """Return the folder after a `cd`; one that is not known stays so until an absolute one comes."""
+    target = next((word for word in words[1:] if word not in ("--", "-P", "-L")), "")
+    if words[0] == "popd" or target == "-" or (words[0] == "pushd" and not target):
+        return _ELSEWHERE
+    folder = path_of(target, cwd=cwd) if target else "~"
+    return folder if is_resolved(folder) else _ELSEWHERE
+
+
+def _unseen(outcome: Outcome) -> Outcome:
+    """Return what a command surely did whose output may not be there, or not as it was."""
+    kept = tuple(access for access in outcome.touched if access.action == "write")
+    return Outcome(kept, plain=False)
 
 
 def _simple(words: Sequence[str], cwd: str, depth: int) -> Outcome:
@@ -94,7 +219,7 @@ def _simple(words: Sequence[str], cwd: str, depth: int) -> Outcome:
     if words[0] in _BLOCK_WORDS:
         return UNKNOWN
     if words[0] in _SHELLS and depth == 0 and len(words) > 2 and words[1].startswith("-") and "c" in words[1]:
-        touched, is_plain = _run(f"cd {cwd or '.'}\n{words[2]}", depth=1)
+        touched, is_plain = _run(words[2], depth=1, cwd=cwd)
         return Outcome(tuple(touched), is_plain)
     return outcome_of(words, cwd=cwd)
 
@@ -111,9 +236,10 @@ def _redirected(outcome: Outcome, writes: Sequence[tuple[str, bool]], cwd: str) 
     """Return an outcome whose output went to files: it shows nothing, and what it read is unseen."""
     kept = [access for access in outcome.touched if access.action == "write"]
     for target, appends in writes:
-        if not target.startswith("/dev/") and "$" not in target and "*" not in target:
+        if not target.startswith("/dev/"):
+            path = path_of(target, cwd=cwd)
             lines = (LAST_LINE, LAST_LINE) if appends else None
-            kept.append(Access("write", path_of(target, cwd=cwd), lines))
+            kept.extend([Access("write", path, lines)] if is_resolved(path) else [])
     return Outcome(tuple(kept))
 
 
@@ -131,8 +257,10 @@ def _commands(body: str) -> Iterator[_Command]:
         elif kind == "redirect":
             redirect = piece
         elif kind == "control" and (command.words or command.writes or piece != "\n"):
+            is_captured = piece == "(" and (redirect or "".join(command.words[-1:]).endswith("$"))
+            command.until = "$(" if is_captured else piece
             yield command
-            command = _Command(filters=piece in ("|", "|&"))
+            command = _Command(command.until)
             redirect = ""
     yield command
 

@@ -49,20 +49,33 @@ def window(line: int | None) -> Range:
     return first, first + _WINDOW_LINES - 1
 
 
+def is_resolved(path: str) -> bool:
+    """Return whether a path names one file, without a wildcard or a variable in it."""
+    return not _UNRESOLVED.search(path)
+
+
 def narrow(outcome: Outcome, words: Sequence[str]) -> Outcome:
-    """Return what is left of a command's output behind a filter such as `| head -5`."""
+    """Return what is left of a command's output behind a filter such as `| head -5`.
+
+    A filter counts the lines of all that comes in: behind several files nobody knows whose are left.
+    """
     name = words[0].rpartition("/")[2]
     if name in _PASSING and not _operands(words[1:]):
         return outcome
     if name not in FILTERS:
-        return replace(outcome, plain=False)
-    lines = _filtered_lines(name, list(words[1:]))
-    return replace(
-        outcome, touched=tuple(_behind(access, lines, " ".join(words)) for access in outcome.touched)
-    )
+        kept = tuple(access for access in outcome.touched if access.action == "write")
+        return Outcome(kept, plain=False)
+    text = " ".join(words)
+    is_one = outcome.plain and sum(access.action != "write" for access in outcome.touched) == 1
+    if is_one:
+        lines = _filtered_lines(name, list(words[1:]))
+    else:
+        lines, text = None, f"{text} of {' '.join(map(_spelled, outcome.touched))}"
+    facts = "facts " if name in _COMPUTING or _counts_only(name, words) else ""
+    return replace(outcome, touched=tuple(_behind(access, lines, text, facts) for access in outcome.touched))
 
 
-def _behind(access: Access, lines: Range | None, text: str) -> Access:
+def _behind(access: Access, lines: Range | None, text: str, facts: str) -> Access:
     if access.action == "write":
         return access
     if access.action == "read" and lines is not None and not access.detail:
@@ -70,7 +83,16 @@ def _behind(access: Access, lines: Range | None, text: str) -> Access:
         if inner is not None:
             return replace(access, range=inner)
     action: Action = "search" if access.action == "read" else access.action
-    return replace(access, action=action, detail=f"{access.detail} | {text}")
+    return replace(access, action=action, detail=f"{facts}{access.detail} | {text}")
+
+
+def _spelled(access: Access) -> str:
+    return f"{access.resource}#{access.range}"
+
+
+def _counts_only(name: str, args: Sequence[str]) -> bool:
+    """Return whether `grep` only says how often: a number that its file does not show."""
+    return name in _GREPS and any(re.match(r"-[a-zA-Z]*c|--count$", word) for word in args)
 
 
 def _within(outer: Range | None, lines: Range) -> Range | None:
@@ -109,9 +131,9 @@ def _touch(
     action: Action, paths: Sequence[str], cwd: str, *, lines: Range | None = None, detail: str = ""
 ) -> Outcome:
     """Return the same access to each path; unresolved paths make the outcome uncertain."""
-    known = [path for path in paths if path != "-" and not _UNRESOLVED.search(path)]
-    touched = tuple(Access(action, path_of(path, cwd=cwd), lines, detail) for path in known)
-    return Outcome(touched, plain=bool(known) and len(known) == len(paths))
+    known = [path_of(path, cwd=cwd) for path in paths if path != "-"]
+    touched = tuple(Access(action, path, lines, detail) for path in known if is_resolved(path))
+    return Outcome(touched, plain=bool(touched) and len(touched) == len(paths))
 
 
 def _cat(args: list[str], cwd: str) -> Outcome:
@@ -165,7 +187,7 @@ def _sed(args: list[str], cwd: str) -> Outcome:
     if any(word.startswith(("-i", "--in-place")) for word in args):
         place = _SED_PLACE.match(script)
         return _touch("write", files, cwd, lines=_sed_range(place[1], place[2]) if place else None)
-    if not ranges:
+    if not ranges or (len(files) > 1 and not {"-s", "--separate"} & set(args)):
         return _touch("search", files, cwd, detail="sed " + " ".join(args))
     touched = [_touch("read", files, cwd, lines=lines) for lines in ranges]
     return Outcome(tuple(access for each in touched for access in each.touched), touched[0].plain)
@@ -192,9 +214,9 @@ def _sed_range(first: str, last: str | None) -> Range:
 def _awk(args: list[str], cwd: str) -> Outcome:
     program, *files = _operands(args, frozenset({"-F", "-v"})) or [""]
     lines = _AWK_LINES.match(program)
-    if lines:
+    if lines and len(files) == 1:
         return _touch("read", files, cwd, lines=(int(lines[1]), int(lines[2])))
-    return _touch("search", files, cwd, detail="awk " + " ".join(args))
+    return _touch("search", files, cwd, detail="facts awk " + " ".join(args))
 
 
 def _grep(args: list[str], cwd: str) -> Outcome:
@@ -202,11 +224,17 @@ def _grep(args: list[str], cwd: str) -> Outcome:
     has_pattern_option = any(word in ("-e", "-f") for word in args)
     paths = words if has_pattern_option else words[1:]
     options = " ".join(word for word in args if word not in paths)
-    return _touch("search", paths or ["."], cwd, detail="grep " + options)
+    facts = "facts " if _counts_only("grep", args) else ""
+    return _touch("search", paths or ["."], cwd, detail=f"{facts}grep {options}")
 
 
-def _facts(args: list[str], cwd: str) -> Outcome:
-    return _touch("search", _operands(args), cwd, detail="facts " + " ".join(args))
+def _facts(name: str) -> Callable[[list[str], str], Outcome]:
+    """Return what reads a command that says of its files what their text does not."""
+
+    def outcome(args: list[str], cwd: str) -> Outcome:
+        return _touch("search", _operands(args), cwd, detail=" ".join((f"facts {name}", *args)))
+
+    return outcome
 
 
 def _ls(args: list[str], cwd: str) -> Outcome:
@@ -303,11 +331,13 @@ IGNORED = names(
     "cd echo printf pwd true false : export set unset mkdir sleep exit source . touch chmod alias umask popd"
 )
 PREFIXES = names("sudo time nohup command builtin env stdbuf nice")
+_GREPS = names("grep egrep fgrep rg ag ack zgrep")
+_COMPUTING = names("wc awk jq uniq")  # say what the text does not
 _PASSING = frozenset({"cat", "nl", "less", "more"})
 _HANDLERS: dict[str, Callable[[list[str], str], Outcome]] = {
     **dict.fromkeys(names("cat nl less more bat batcat"), _cat),
-    **dict.fromkeys(names("grep egrep fgrep rg ag ack zgrep"), _grep),
-    **dict.fromkeys(names("wc stat file md5sum sha1sum sha256sum"), _facts),
+    **dict.fromkeys(_GREPS, _grep),
+    **{name: _facts(name) for name in names("wc stat file md5sum sha1sum sha256sum")},
     **dict.fromkeys(names("ls dir tree du"), _ls),
     **dict.fromkeys(names("rm unlink truncate shred rmdir"), _write),
     **dict.fromkeys(names("awk gawk mawk"), _awk),
