@@ -154,3 +154,29 @@ def test_object_that_only_changes_its_place_has_not_just_arrived() -> None:
     heap = build([Exchange(str(n), tuple(prompt), (answer,)) for n, prompt in enumerate(prompts)])
 
     assert [(use.call, use.rule) for use in heap.uses if use.number == 3] == [(2, "answer")]
+
+
+STUB = "Old environment output: (40 lines omitted)"
+
+
+def cleared(call_id: str, text: str = STUB) -> Part:
+    return Part("tool", "tool_result", "receipt", text, "read", call_id)
+
+
+def test_stub_is_a_receipt_behind_an_answer_and_where_the_answer_was_not_seen() -> None:
+    task, call = said("find the bug"), asked("c1")
+    seen = [
+        Exchange("1", (task,), (call,)),
+        Exchange("2", (task, call, answered("x = 1", "c1")), (asked("c2"),)),
+        Exchange("3", (task, call, cleared("c1"), asked("c2"), answered("y", "c2")), ()),
+    ]
+
+    assert [item.tag for item in build(seen).objects if item.answers == 1] == ["tool_result:read", "receipt"]
+    assert [item.tag for item in build(seen[2:]).objects if item.answers == 1] == ["receipt"]
+
+
+def test_tool_that_answers_like_a_stub_gave_a_result() -> None:
+    task, call = said("clear the screen"), asked("c1")
+    prompts = [Exchange("1", (task,), (call,)), Exchange("2", (task, call, cleared("c1", "[cleared]")), ())]
+
+    assert [item.tag for item in build(prompts).objects if item.answers == 1] == ["tool_result:read"]

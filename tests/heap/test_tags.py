@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ctxheap.heap.model import Part
 from ctxheap.heap.tags import INHERENT, KINDS, kind_of, result_parts, result_tag, text_parts, text_tag
+from ctxheap.providers import anthropic, openai
 
 REMINDER = "<system-reminder>\nBe careful.\n</system-reminder>"
 MEMORY = (
@@ -156,6 +157,59 @@ def test_scored_documents_are_a_retrieval(documents: object) -> None:
 def test_other_results_are_tool_results(text: str) -> None:
     assert result_tag("query", text) == "tool_result:query"
     assert result_tag("", text) == "tool_result"
+
+
+STUBS = [
+    "[Old tool result content cleared]",
+    "Old environment output: (40 lines omitted)",
+    "Old environment output: (1 lines omitted) (2 images omitted)",
+    "Old output omitted (101 lines)",
+    "Outdated window with 100 lines omitted...",
+    "[cleared]",
+    "<MASKED>",
+    (
+        "[[NOTE] This file read has been removed to save space in the context window. Refer to the latest file"
+        " read for the most up to date version of this file.]"
+    ),
+    (
+        "[receipt] Result of read, 1,200 tokens: removed, a newer one follows (superseded). The text is not here."
+        " Calling the tool again is allowed."
+    ),
+]
+
+
+@pytest.mark.parametrize("stub", STUBS)
+@pytest.mark.parametrize("opening", ["", "OBSERVATION:\n", "EXECUTION RESULT of [execute_bash]:\n"])
+def test_what_harnesses_leave_in_the_place_of_a_result_is_a_receipt(stub: str, opening: str) -> None:
+    text = f"{opening}{stub}\n"
+
+    assert tagged(result_parts(text, tool="Read", call_id="t1")) == [("receipt", text)]
+    assert text_tag("user", text) == "user_turn"
+
+
+@pytest.mark.parametrize("stub", STUBS)
+def test_result_that_only_holds_a_stub_is_a_result(stub: str) -> None:
+    for text in (f"12: {stub}", f"{stub}\nprint(1)", f"assert stub == {stub!r}"):
+        assert result_tag("Read", text) == "tool_result:Read"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "tool", "tool_call_id": "t1", "content": STUBS[0]},
+        {"type": "function_call_output", "call_id": "t1", "output": STUBS[0]},
+    ],
+)
+def test_stubs_are_receipts_in_openai_formats(message: dict[str, object]) -> None:
+    assert [part.tag for part in openai.message_parts(message, tools={"t1": "run"}, where="0")] == ["receipt"]
+
+
+def test_stubs_are_receipts_in_anthropic_formats() -> None:
+    block = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": STUBS[0]}]}
+
+    assert [
+        part.tag for part in anthropic.block_parts(block, role="user", tools={"t1": "run"}, where="0")
+    ] == ["receipt"]
 
 
 def test_kind_of_a_tag_is_its_first_word() -> None:

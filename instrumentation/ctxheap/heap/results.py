@@ -34,6 +34,29 @@ _HINT = re.compile(
     r"|content (?:was |has been )?(?:cleared|removed)|(?:cleared|removed|elided) (?:from|to save)",
     re.IGNORECASE,
 )
+# The whole texts that harnesses leave where a result was, as of December 2026.
+_STUBS = (
+    r"\[Old tool result content cleared\]",  # Claude Code since 2.0, OpenCode, Qwen Code
+    r"Old environment output: \(\d+ lines? omitted\)(?: \(\d+ images? omitted\))?",  # SWE-agent since 1.0
+    r"Old output omitted \(\d+ lines?\)",  # SWE-agent before
+    r"Outdated window with \d+ lines? omitted\.\.\.",  # SWE-agent, windows of a file shown again
+    r"\[cleared\]",  # LangChain 1
+    r"<MASKED>",  # OpenHands
+    r"\[?\[NOTE\] This file read has been removed to save space in the context window\.[^\n]{0,120}",  # Cline
+    r"\[receipt\] [^\n]{1,600} The text is not here\.(?: Calling the tool again is allowed\.)?",  # ctxheap
+)
+_STUB = re.compile(
+    rf"\s*(?:OBSERVATION:\s*|EXECUTION RESULT of \[[\w.-]+\]:\s*)?(?:{'|'.join(_STUBS)})\s*", re.IGNORECASE
+)
+_STUB_CHARS = 800
+_HANDLE = re.compile(
+    r"""\bin\ (?:the\ )?background\b|\bbackground\ (?:task|process|job|shell|command)
+    |\b(?:shell|bash|process|job|task|session|terminal|agent|thread|run|sandbox|browser)[ _-]?id\b
+    |\bpid\b|^\[\d+\]\ \d+|\b(?:listening|running|serving|available|started)\ (?:on|at)\b
+    |\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):\d""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_HANDLE_CHARS = 2_000
 _CUT = ("truncated", "Truncated", "TRUNCATED", "clipped", "omitted", "elided", "too long")
 _NUMBERED = re.compile(r"^\s*(\d{1,7})(?:\t|→|:|\s\||\s{2})", re.MULTILINE)
 
@@ -52,6 +75,17 @@ def is_failure(part: Part) -> bool:
 def is_hint(text: str) -> bool:
     """Return whether an answer only points at an older one ("unchanged since the last read")."""
     return len(text) < _HINT_CHARS and _HINT.search(text) is not None
+
+
+def is_stub(text: str) -> bool:
+    """Return whether a text is nothing but what a harness leaves where it took a tool's result away."""
+    return len(text) < _STUB_CHARS and _STUB.fullmatch(text) is not None
+
+
+def holds_handle(text: str) -> bool:
+    """Return whether an answer may name what its call started, which only this answer names."""
+    edges = text if len(text) <= 2 * _HANDLE_CHARS else text[:_HANDLE_CHARS] + text[-_HANDLE_CHARS:]
+    return _HANDLE.search(edges) is not None
 
 
 def is_cut(text: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter as Tally
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from operator import is_
 
 from ctxheap.heap.counts import Batch, TokenCounter
@@ -23,6 +24,7 @@ from ctxheap.heap.owners import own_every_token
 from ctxheap.heap.records import Call, Heap, HeapObject
 from ctxheap.heap.sizes import Growth, measure
 from ctxheap.heap.supersession import Ledger, Superseded
+from ctxheap.heap.tags import result_tag
 from ctxheap.heap.touches import Touches
 
 
@@ -120,6 +122,7 @@ class HeapBuilder:
             if number is None:
                 number = len(objects)
                 self._numbers[part.identity, occurrence] = number
+                part = self._plain_if_first(part)  # noqa: PLW2901
                 objects.append(self._object(number, part, occurrence, call))
                 born.append((number, part))
             elif number not in staying:
@@ -130,6 +133,14 @@ class HeapBuilder:
             self._evidence.see(number, part, call)
             self._supersede(number, part, call)
         return tuple(number for number, _ in born)
+
+    def _plain_if_first(self, part: Part) -> Part:
+        """Return a part as it is, but no receipt for a tool's own answer that only sounds like a stub."""
+        if part.tag != "receipt" or part.kind != "tool_result":
+            return part
+        request = self._tool_calls.get(part.call_id)
+        is_first = request is not None and request[1].identity.hex() in self._outputs
+        return replace(part, tag=result_tag(part.tool, part.text, is_first=True)) if is_first else part
 
     def _object(self, number: int, part: Part, occurrence: int, call: int) -> HeapObject:
         request = self._tool_calls.get(part.call_id) if part.kind == "tool_result" else None

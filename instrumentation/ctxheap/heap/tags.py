@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from ctxheap.heap.model import Part, Role
+from ctxheap.heap.results import is_stub
 
 KINDS = (
     "system_prompt",
@@ -215,8 +216,13 @@ def _merged(pieces: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
     return merged
 
 
-def result_tag(tool: str, text: str) -> str:
-    """Return `retrieval:<tool>` for scored documents, else `tool_result:<tool>`; looks at the first item."""
+def result_tag(tool: str, text: str, *, is_first: bool = False) -> str:
+    """Return `retrieval:<tool>` for scored documents, `receipt` for a stub, else `tool_result:<tool>`.
+
+    Of documents it looks at the first. What `is_first` to answer a call is the tool's own, whatever it says.
+    """
+    if not is_first and is_stub(text):
+        return "receipt"
     kind = "retrieval" if _holds_documents(text) else "tool_result"
     return f"{kind}:{tool}" if tool else kind
 
