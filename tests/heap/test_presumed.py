@@ -134,6 +134,10 @@ def test_leak_tests_wait_for_theta_or_half_the_session(theta: int | None, calls:
         ([], [], 12, 12.0),
         ([], [50], 12, 12.0),
         ([10], [30], 5, 15.0),
+        ([10] * 5, [], 9, 1.0),
+        ([10] * 5, [], 10, 0.0),
+        ([10] * 5, [], 11, 11.0),
+        ([10], [30], 30, 0.0),
     ],
 )
 def test_remaining_calls_are_the_mean_residual_life(
@@ -145,6 +149,39 @@ def test_remaining_calls_are_the_mean_residual_life(
 @given(finished=st.lists(st.integers(1, 60), min_size=1, max_size=30), call=st.integers(1, 60))
 def test_remaining_calls_without_running_sessions_are_the_plain_mean(finished: list[int], call: int) -> None:
     longer = [length - call for length in finished if length >= call]
-    expected = sum(longer) / len(longer) if max(finished) > call else call
+    expected = sum(longer) / len(longer) if max(finished) >= call else call
 
     assert isclose(remaining_calls(finished, [], call=call), expected, rel_tol=1e-6)
+
+
+@given(
+    finished=st.lists(st.integers(1, 40), min_size=1, max_size=20),
+    running=st.lists(st.integers(1, 40), max_size=20),
+)
+def test_no_more_calls_are_expected_than_up_to_the_longest_session_seen(
+    finished: list[int], running: list[int]
+) -> None:
+    longest = max(finished + running)
+
+    for call in range(1, max(finished) + 1):
+        assert 0 <= remaining_calls(finished, running, call=call) <= longest - call + 1e-9
+
+
+def test_theta_looks_whole_calls_ahead_and_never_at_no_idle_time() -> None:
+    survival = kaplan_meier([1] * 50 + [3] * 50, [60] * 10)
+
+    assert [least_idle(survival, horizon=horizon) for horizon in (0.5, 1, 1.5, 2)] == [1, 1, 3, 3]
+    assert least_idle(kaplan_meier([30] * 50, [60] * 10), horizon=10) == 1
+    assert least_idle(kaplan_meier([], []), horizon=10) == 1
+
+
+def test_every_open_gap_counts_for_theta() -> None:
+    gaps = ReuseGaps()
+    for known in ((1,), (3,)) * 100:
+        gaps.add("tool_result:read", Gaps(known, 1))
+    alone = gaps.theta("tool_result:read", horizon=5)
+
+    for _ in range(2_000):
+        gaps.add("tool_result:read", Gaps((), 50))
+
+    assert (alone, gaps.theta("tool_result:read", horizon=5)) == (3, 1)

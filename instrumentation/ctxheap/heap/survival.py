@@ -55,8 +55,8 @@ def kaplan_meier(ended: Iterable[int], unfinished: Iterable[int]) -> Survival:
 def remaining_calls(finished: Sequence[int], running: Sequence[int], *, call: int) -> float:
     """Return how many calls are to be expected after call `call` of a running session.
 
-    The mean residual life over an agent's sessions, up to the longest one seen. A session that
-    outlived all of them is expected to last as long again.
+    The mean residual life over an agent's sessions, up to the longest one seen: 0 for one that is as
+    long as that. A session that outlived all of them is expected to last as long again.
 
     Args:
         finished: Lengths of the agent's finished sessions, in calls.
@@ -65,6 +65,6 @@ def remaining_calls(finished: Sequence[int], running: Sequence[int], *, call: in
     """
     survival = kaplan_meier(finished, running)
     reached = survival.at(call - 1)
-    if reached == 0 or call >= survival.longest or not finished:
+    if reached == 0 or call > survival.longest or not finished:
         return float(call)
     return survival.between(call, survival.longest) / reached
