@@ -180,3 +180,41 @@ def test_tool_that_answers_like_a_stub_gave_a_result() -> None:
     prompts = [Exchange("1", (task,), (call,)), Exchange("2", (task, call, cleared("c1", "[cleared]")), ())]
 
     assert [item.tag for item in build(prompts).objects if item.answers == 1] == ["tool_result:read"]
+
+
+def sizes(heap: Heap) -> list[int]:
+    return [item.raw for item in heap.objects]
+
+
+def billed(number: int, prompt: Sequence[Part], tokens: int, model: str = "m") -> Exchange:
+    return Exchange(str(number), tuple(prompt), (), model=model, usage=Usage(uncached=tokens))
+
+
+def test_size_that_the_source_knows_is_not_measured_again() -> None:
+    image = Part("user", "media", "media:image", tokens=50, text="picture")
+    prompt = [said("abcd" * 100), image]
+
+    assert sizes(build([billed(1, prompt, 210)])) == [140, 50]
+
+
+def test_growth_of_a_prompt_that_was_rewritten_sizes_nothing() -> None:
+    opening, old, new = said("abcd" * 100), said("efgh" * 100), said("ijkl" * 100)
+
+    assert sizes(build([billed(1, [opening, old], 200), billed(2, [opening, new], 320)])) == [100, 100, 100]
+    assert sizes(build([billed(1, [opening], 100), billed(2, [opening, new], 220)])) == [100, 120]
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Quarters):
+    """Count as `Quarters`, for one model."""
+
+    model: str
+
+
+def test_growth_between_two_models_sizes_nothing() -> None:
+    builder = HeapBuilder(session="s", counter_for=lambda model, _provider: Named(False, model))
+    opening, new = said("abcd" * 100), said("efgh" * 100)
+    builder.add(billed(1, [opening], 100, "left"))
+    builder.add(billed(2, [opening, new], 220, "right"))
+
+    assert sizes(builder.finish()) == [100, 100]

@@ -55,3 +55,22 @@ def test_measured_sizes_add_up_to_the_growth(raw: list[int], billed: int, output
     sizes = measure([Growth(billed, own, other, output * 100, "user_turn")], raw)
 
     assert sum(sizes.measured.values()) in (billed, 0)
+
+
+def test_small_growth_may_hold_the_wrappers_of_a_tool_call() -> None:
+    assert measure([Growth(120, (), (0,), 0, "tool_result:read")], [20]).measured == {0: 120}
+    assert measure([Growth(121, (), (0,), 0, "tool_result:read")], [20]).measured == {}
+
+
+def test_tags_without_a_scale_of_their_own_have_that_of_the_session() -> None:
+    sizes = measure([Growth(1400, (), (i,), 0, f"tool_result:{i}") for i in range(5)], [1000] * 5)
+
+    assert (sizes.of(9, "tool_result:other", 1000), sizes.scales) == (1400, {})
+
+
+def test_growth_that_is_output_alone_is_shared_whole() -> None:
+    growths = [Growth(1250, (i,), (i + 1,), 110, "tool_result:read") for i in range(0, 10, 2)]
+
+    sizes = measure([*growths, Growth(115, (10,), (), 110, "agent_output")], [100, 1000] * 5 + [100])
+
+    assert sizes.measured[10] == 115

@@ -108,6 +108,20 @@ def test_equal_outputs_are_told_apart_by_the_common_prefix() -> None:
     assert assigned == [new("1"), new("2"), new("1"), new("2")]
 
 
+def test_the_common_prefix_counts_before_which_output_is_the_newest() -> None:
+    left, right = [SYSTEM, user("Left?")], [SYSTEM, user("Right?")]
+    gone_on = [*left, said("OK"), user("And?")]
+
+    assigned = stitched(
+        call("1", left, said("OK")),
+        call("2", right, said("OK")),
+        call("3", gone_on, said("L")),
+        call("4", [*left, said("OK"), user("Or?")], said("M")),
+    )
+
+    assert assigned[3] == new("4", session_id("1"))
+
+
 def test_arguments_written_anew_are_found_by_their_call_id() -> None:
     again = [*START, asked("a", '{ "x": 1 }'), result("a")]
 

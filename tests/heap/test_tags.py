@@ -159,6 +159,7 @@ def test_other_results_are_tool_results(text: str) -> None:
     assert result_tag("", text) == "tool_result"
 
 
+READ_AGAIN = "Refer to the latest file read for the most up to date version of this file."
 STUBS = [
     "[Old tool result content cleared]",
     "Old environment output: (40 lines omitted)",
@@ -167,14 +168,8 @@ STUBS = [
     "Outdated window with 100 lines omitted...",
     "[cleared]",
     "<MASKED>",
-    (
-        "[[NOTE] This file read has been removed to save space in the context window. Refer to the latest file"
-        " read for the most up to date version of this file.]"
-    ),
-    (
-        "[receipt] Result of read, 1,200 tokens: removed, a newer one follows (superseded). The text is not here."
-        " Calling the tool again is allowed."
-    ),
+    f"[[NOTE] This file read has been removed to save space in the context window. {READ_AGAIN}]",
+    "[receipt] Result of read: removed. The text is not here. Calling the tool again is allowed.",
 ]
 
 
