@@ -65,8 +65,11 @@ def test_arguments_come_from_what_the_output_with_the_call_used() -> None:
 
 def test_every_rule_that_finds_text_counts_and_coming_next_does_not() -> None:
     uses = [
-        Use(number, 2, rule, 1.0, "used")
-        for number, rule in enumerate(("quote", "handle", "argument", "answer", "request"))
+        Use(0, 2, "quote", 1.0, "used"),
+        Use(1, 2, "handle", 1.0, "used"),
+        Use(2, 2, "argument", 1.0, "used"),
+        Use(3, 2, "answer", 1.0, "used"),
+        Use(4, 2, "request", 1.0, "used"),
     ]
 
     assert argument_sources(heap([TASK] * 5 + [READ], uses, calls=3)) == {5: {0, 1, 2}}
