@@ -334,6 +334,91 @@ def test_a_small_edit_leaves_the_text_of_a_new_file_alone() -> None:
     assert (2, "edit_done") in what(session.read("/a.py"))
 
 
+def test_an_edit_leaves_lines_alone_that_only_look_like_its_own() -> None:
+    session = Session()
+    session.read("/a.py", "     1\tif not a:\n     2\t    return None", offset=1, limit=2)
+    session.read("/a.py", "   500\tx = 1\n   501\treturn None", offset=500, limit=2)
+    old = {"old_string": "x = 1\nreturn None", "new_string": "x = 2\nreturn x"}
+
+    events = session.do("Edit", {"file_path": "/a.py", **old}, "   500\tx = 2\n   501\treturn x")
+
+    assert what(events) == pair(2, "invalidated")
+
+
+def test_an_edit_outlives_a_read_of_lines_that_only_look_like_its_own() -> None:
+    session = Session()
+    new = {"old_string": "x = 1", "new_string": "x = 2\nreturn the_same_thing_as_always"}
+    session.do("Edit", {"file_path": "/a.py", **new}, "   500\tx = 2\n   501\treturn the_same_thing")
+
+    here = session.read("/a.py", "     1\tx = 2\n     2\treturn the_same_thing_as_always", offset=1, limit=2)
+
+    assert here == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ({"command": "npm run dev", "run_in_background": True}, "Command running in background with ID: b1"),
+        ({"command": "npm run dev", "run_in_background": True}, "ok"),
+        ({"command": "npm run dev &"}, "ok"),
+        ({"command": "npm run dev"}, "Serving on http://localhost:3000"),
+        ({"command": "tmux new -d 'make'"}, "[1] 4711"),
+        ({"command": "make start"}, '{"session_id": 7}'),
+    ],
+)
+def test_what_was_started_goes_on_when_it_is_started_again(arguments: dict[str, object], answer: str) -> None:
+    session = Session()
+    session.do("Bash", arguments, answer)
+
+    assert session.do("Bash", arguments, f"{answer}, again") == []
+
+
+def test_a_shell_that_went_elsewhere_shows_other_files() -> None:
+    session = Session()
+    session.bash("cat setup.cfg", listing(1, 50))
+    session.bash("make", "made")
+    session.bash("cd packages/sub")
+
+    assert session.bash("cat setup.cfg", listing(51, 100)) == []
+    assert session.bash("make", "made again") == []
+    assert what(session.bash("cat setup.cfg", listing(51, 99))) == pair(4, "superseded")
+    assert what(session.bash("sed -i s/a/b/ setup.cfg")) == pair(6, "invalidated")
+
+
+@pytest.mark.parametrize("command", ["cd /repo && pytest", "cd /repo && cat a.py"])
+def test_a_command_that_says_where_it_runs_is_repeated_wherever_the_shell_is(command: str) -> None:
+    session = Session()
+    session.bash(command, "1 failed")
+
+    assert what(session.bash(command, "2 passed")) == pair(1, "superseded")
+
+
+@pytest.mark.parametrize("answer", ["bash: cd: sub: No such file or directory", "Shell cwd was reset to /w"])
+def test_a_shell_that_stayed_where_it_was_shows_the_same_files(answer: str) -> None:
+    session = Session()
+    session.bash("cat setup.cfg", listing(1, 50))
+    session.bash("cd sub", answer)
+
+    assert what(session.bash("cat setup.cfg", listing(1, 51))) == pair(1, "superseded")
+
+
+def test_a_shell_that_is_nobody_knows_where_shows_nothing_known() -> None:
+    session = Session()
+    session.bash("cd $A")
+    session.bash("cat setup.cfg", listing(1, 50))
+    session.bash("cd $A")
+
+    assert session.bash("cat setup.cfg", listing(1, 51)) == []
+
+
+def test_a_file_is_the_same_wherever_the_shell_is_if_its_path_fits_both_places() -> None:
+    session = Session()
+    session.read("/repo/src/a.py")
+    session.bash("cd /repo")
+
+    assert what(session.bash("sed -i s/a/b/ src/a.py")) == pair(1, "invalidated")
+
+
 def test_a_plan_is_replaced_by_the_next_one() -> None:
     session = Session()
     session.do("TodoWrite", {"todos": [1]}, "ok")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from ctxheap.heap.access import Access
+import pytest
+
+from ctxheap.heap.access import LAST_LINE, Access, Range
 from ctxheap.heap.model import Part
 from ctxheap.heap.touches import Touches
 
@@ -41,6 +43,25 @@ def test_a_long_file_ends_where_the_reading_tool_stops() -> None:
     found = Touches().of(*pair("Read", {"file_path": "/a.py"}, "x\n" * 2_000))
 
     assert found == (Access("read", "/a.py", (1, 2_000)),)
+
+
+def test_a_file_read_from_a_line_on_ends_where_the_reading_tool_stops() -> None:
+    touches = Touches()
+
+    long = touches.of(*pair("Read", {"file_path": "/a.py", "offset": 100}, "x\n" * 2_000))
+    short = touches.of(*pair("Read", {"file_path": "/a.py", "offset": 100}, "x\n" * 500))
+
+    assert long == (Access("read", "/a.py", (100, 2_099)),)
+    assert short == (Access("read", "/a.py", (100, LAST_LINE)),)
+
+
+@pytest.mark.parametrize(("lines", "shown"), [(1_999, None), (2_000, (1, 2_000))])
+def test_an_answer_of_as_many_lines_as_the_tool_reads_may_lack_the_rest(
+    lines: int, shown: Range | None
+) -> None:
+    text = "\n".join(["x"] * lines)
+
+    assert Touches().of(*pair("Read", {"file_path": "/a.py"}, text)) == (Access("read", "/a.py", shown),)
 
 
 def test_asking_twice_for_one_answer_gives_the_same() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Action = Literal["read", "write", "list", "search"]
@@ -37,6 +37,8 @@ class Access:
         before: The longest line of the text that a write replaces, "" when unknown.
         after: The longest line of the text that it puts there, "" when unknown or the whole.
         opens: Whether later calls that name no file work on this one.
+        starts: Whether it starts something that goes on, so that doing it again repeats nothing.
+        old: The whole text that a write replaces, "" when unknown; `new` what it puts there.
     """
 
     action: Action
@@ -46,6 +48,9 @@ class Access:
     before: str = ""
     after: str = ""
     opens: bool = False
+    starts: bool = field(default=False, compare=False)
+    old: str = field(default="", compare=False, repr=False)
+    new: str = field(default="", compare=False, repr=False)
 
 
 def names(text: str) -> frozenset[str]:

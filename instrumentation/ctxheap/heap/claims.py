@@ -8,6 +8,7 @@ An object is dead once every access that it shows was shown again or changed; un
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -15,6 +16,12 @@ from ctxheap.heap.access import Access, Range, contains, covers, overlaps
 
 MAX_PENDING = 64
 """Accesses of one resource that are watched; older ones are left alone, which errs on their side."""
+
+
+MIN_PLACE_CHARS = 20
+"""A text shorter than this may stand in a file twice."""
+
+_NUMBER = re.compile(r"^[ \t]*\d{1,7}(?:\t|→|:|[ ]?\|)", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -146,7 +153,7 @@ def is_same_place(write: Access, edit: Edit) -> bool:
     place = edit.lines or edit.access.range
     if write.range is not None and place is not None:
         return overlaps(write.range, place)
-    return _holds(edit.echo.text, write.before) or _holds_escaped(edit.arguments.text, write.before)
+    return _holds(edit.echo.text, write) or _shows(edit.access.new, write.old)
 
 
 def ends_echo(write: Access, edit: Edit) -> bool:
@@ -167,12 +174,12 @@ def _touches(write: Access, item: Shown) -> bool:
     if _is_unranged(write):
         return True
     if shown.action == "search":
-        return _holds(item.claim.text, write.before)
+        return _holds(item.claim.text, write)
     if shown.range is None:
         return True
     if write.range is not None:
         return overlaps(write.range, shown.range)
-    return _holds(item.claim.text, write.before)
+    return _holds(item.claim.text, write)
 
 
 def _shows_place(read: Access, text: str, edit: Edit) -> bool:
@@ -183,17 +190,21 @@ def _shows_place(read: Access, text: str, edit: Edit) -> bool:
     place = edit.lines or edit.access.range
     if place is not None and contains(read.range, place):
         return True
-    return not edit.is_whole and _holds(text, edit.access.after)
+    is_elsewhere = place is not None and not overlaps(read.range, place)
+    is_telling = len(edit.access.new.strip()) >= MIN_PLACE_CHARS
+    return is_telling and not is_elsewhere and _shows(text, edit.access.new)
 
 
 def _is_unranged(write: Access) -> bool:
     return write.range is None and not write.before
 
 
-def _holds(text: str, anchor: str) -> bool:
-    return bool(anchor) and anchor in text
+def _holds(text: str, write: Access) -> bool:
+    """Return whether a text holds what a write replaces: all its lines together, not one like them."""
+    return bool(write.before) and write.before in text and bool(write.old) and _shows(text, write.old)
 
 
-def _holds_escaped(text: str, anchor: str) -> bool:
-    """Look for a line in arguments, where JSON may have escaped it."""
-    return _holds(text, anchor) or _holds(text, anchor.replace("\\", "\\\\").replace('"', '\\"'))
+def _shows(text: str, piece: str) -> bool:
+    """Return whether a text, or a listing with numbered lines, holds a piece of a file."""
+    piece = piece.strip("\n")
+    return bool(piece) and (piece in text or ("\n" in piece and piece in _NUMBER.sub("", text)))

@@ -21,6 +21,10 @@ class Paths:
             name = self._names[path] = self._find(path)
         return name
 
+    def has(self, path: str) -> bool:
+        """Return whether a file was seen under this very name."""
+        return path in self._names
+
     def _find(self, path: str) -> str:
         others = self._by_end.setdefault(path.rpartition("/")[2], [])
         fitting = [other for other in others if _is_end_of(path, other) or _is_end_of(other, path)]

@@ -16,6 +16,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
@@ -48,6 +49,7 @@ _SHELLS = names(
     " local_shell shell_command exec exec_command run"
 )
 _SHELL_KEYS = ("command", "cmd", "commands", "script", "input")
+_BACKGROUND_KEYS = ("run_in_background", "is_background", "isBackground", "background")
 _PLANS = names("todowrite todo_write write_todos update_plan task_tracker todolist updateplan todo")
 # What these show next depends on what was shown before, so a repetition supersedes nothing.
 _INCREMENTAL = names(
@@ -70,6 +72,21 @@ _SHORT_CHARS = 256
 _REMEMBERED_CALLS = 64
 
 Arguments = Mapping[str, object]
+
+
+def command_of(tool: str, arguments: str) -> str | None:
+    """Return the command line that a call hands to a shell, None for other calls; never raises."""
+    name = re.split(r"__|\.", tool.lower())[-1]
+    try:
+        parsed = _parse(arguments)
+    except RecursionError:
+        return None
+    if isinstance(parsed, dict):
+        args = cast("Arguments", parsed)
+        command = None if _editor_action(args) else _command(args)
+        is_shell = command is not None and (name in _SHELLS or _is_command_line(tool, command, args))
+        return command if is_shell else None
+    return (parsed if isinstance(parsed, str) else arguments) if name in _SHELLS else None
 
 
 def accesses(tool: str, arguments: str) -> tuple[Access, ...]:
@@ -96,7 +113,10 @@ def _known(tool: str, arguments: str) -> tuple[Access, ...]:
         if name in _PLANS:
             return _plan(parsed)
         if isinstance(parsed, dict):
-            return _of_mapping(tool, name, cast("Arguments", parsed))
+            args = cast("Arguments", parsed)
+            found = _of_mapping(tool, name, args)
+            is_start = any(args.get(key) in (True, "true") for key in _BACKGROUND_KEYS)
+            return tuple(replace(access, starts=True) for access in found) if is_start else found
     except RecursionError:  # nested deeper than the interpreter can follow
         return (Access("read", tool, detail=_digest(arguments)),)
     return _of_text(tool, name, parsed if isinstance(parsed, str) else arguments)
@@ -200,6 +220,8 @@ def _writes(resource: str, args: Arguments) -> Iterable[Access]:
             before=anchor_of(old or ""),
             after=anchor_of(new or "") if old is not None or is_insert else "",
             opens=opens,
+            old=old or "",
+            new=(new or "") if old is not None or is_insert else "",
         )
 
 
@@ -254,13 +276,30 @@ def _patched(text: str) -> tuple[Access, ...]:
         return ()
     _, *sections = _PATCH_SECTION.split(text)
     return tuple(
-        Access("write", path_of(path), before=_marked(body, "-"), after=_marked(body, "+"))
+        Access(
+            "write",
+            path_of(path),
+            before=_marked(body, "-"),
+            after=_marked(body, "+"),
+            old=_side(body, "-"),
+            new=_side(body, "+"),
+        )
         for path, body in zip(sections[::2], sections[1::2], strict=True)
     )
 
 
 def _marked(body: str, mark: str) -> str:
     return anchor_of("\n".join(line[1:] for line in body.splitlines() if line.startswith(mark)))
+
+
+def _side(body: str, mark: str) -> str:
+    """Return the lines before or after the change in a patch's only hunk; "" where there are more."""
+    lines = body.strip("\n").splitlines()
+    if lines and lines[0].startswith("@@"):
+        lines = lines[1:]
+    if any(line.startswith("@@") for line in lines):
+        return ""
+    return "\n".join(line[1:] for line in lines if line.startswith((mark, " ")))
 
 
 def _text(args: Arguments, keys: Iterable[str]) -> str | None:

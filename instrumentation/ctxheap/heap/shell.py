@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ctxheap.heap.access import EVERYTHING, LAST_LINE, OPEN_FILE, Access, anchor_of, path_of
 from ctxheap.heap.shell_commands import IGNORED, PREFIXES, UNKNOWN, Outcome, is_resolved, narrow, outcome_of
@@ -40,7 +40,7 @@ _SUBSHELLS = frozenset({"(", "$("})
 _ENDS = frozenset({"(", "$(", ")", ";", "&", "\n"})
 _PIPES = frozenset({"|", "|&"})
 _MOVES = frozenset({"cd", "pushd", "popd"})
-_ELSEWHERE = "$"  # a folder that nobody knows: no path below it is one
+ELSEWHERE = "$"  # a folder that nobody knows: no path below it is one
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _KEYS = frozenset({"", "C-c", "C-d", "C-z"})  # input to a running program, not a command
 
@@ -76,7 +76,7 @@ class _Group:
 class _Script:
     """Follow a script: where it stands, what it touched, and which groups of commands are open.
 
-    `cwd` is `_ELSEWHERE` where nobody knows the folder; `list_cwd` is where the running list of
+    `cwd` is `ELSEWHERE` where nobody knows the folder; `list_cwd` is where the running list of
     commands began, to which a list in the background leaves the shell.
     """
 
@@ -85,6 +85,7 @@ class _Script:
     touched: list[Access] = field(default_factory=list[Access])
     outcome: Outcome = field(default_factory=Outcome)
     is_plain: bool = True
+    starts: bool = False
     groups: list[_Group] = field(default_factory=list["_Group"])
 
     def run(self, body: str, *, depth: int) -> None:
@@ -101,7 +102,7 @@ class _Script:
         words = self._grouped(command.words)
         if words and words[0] in _MOVES:
             self._flush()
-            self.cwd = _moved(words, self.cwd) if command.after != "||" else _ELSEWHERE
+            self.cwd = _moved(words, self.cwd) if command.after != "||" else ELSEWHERE
             return
         if command.filters:
             self.outcome = _piped(self.outcome, words, self.cwd)
@@ -124,7 +125,7 @@ class _Script:
         elif sign == ")" and self.groups and self.groups[-1].sign in _SUBSHELLS:
             self._close()
         elif sign == "&":
-            self.cwd = self.list_cwd
+            self.cwd, self.starts = self.list_cwd, True
         self.list_cwd = self.cwd
 
     def _grouped(self, words: list[str]) -> list[str]:
@@ -152,7 +153,7 @@ class _Script:
         if group.sign in _SUBSHELLS:
             self.cwd = group.cwd
         elif group.sign in _BLOCK_WORDS and self.cwd != group.cwd:
-            self.cwd = _ELSEWHERE
+            self.cwd = ELSEWHERE
         self.outcome = outcome if group.sign in ("(", "{") else _unseen(outcome)
 
 
@@ -171,24 +172,18 @@ def shell_accesses(command: str, *, tool: str) -> tuple[Access, ...]:
     if edited:
         lines = int(edited[1][:9]), int(edited[2][:9])
         return (Access("write", OPEN_FILE, lines, after=anchor_of(edited[3])),)
-    touched, is_plain = _run(text, depth=0)
+    script = _script(text, cwd="", depth=0)
+    touched, is_plain, starts = script.touched, script.is_plain, script.starts
     if _STASHED_AND_BACK.search(text):
         touched = [access for access in touched if access.resource != EVERYTHING]
-    if is_plain and touched:
-        return tuple(touched)
-    return (Access("read", tool, detail=text), *touched)
+    if not (is_plain and touched):
+        touched = [Access("read", tool, detail=text), *touched]
+    return tuple(replace(each, starts=True) for each in touched) if starts else tuple(touched)
 
 
 def folder_after(command: str, folder: str) -> str:
     """Return where a shell stands after a command line that began in `folder`, "" for its first one."""
-    script = _script(command.strip(), cwd=folder, depth=0)
-    return script.cwd
-
-
-def _run(text: str, *, depth: int, cwd: str = "") -> tuple[list[Access], bool]:
-    """Return the accesses of a script and whether its output is nothing but them."""
-    script = _script(text, cwd=cwd, depth=depth)
-    return script.touched, script.is_plain
+    return _script(command.strip(), cwd=folder, depth=0).cwd
 
 
 def _script(text: str, *, cwd: str, depth: int) -> _Script:
@@ -202,9 +197,9 @@ def _moved(words: Sequence[str], cwd: str) -> str:
     """Return the folder after a `cd`; one that is not known stays so until an absolute one comes."""
     target = next((word for word in words[1:] if word not in ("--", "-P", "-L")), "")
     if words[0] == "popd" or target == "-" or (words[0] == "pushd" and not target):
-        return _ELSEWHERE
+        return ELSEWHERE
     folder = path_of(target, cwd=cwd) if target else "~"
-    return folder if is_resolved(folder) else _ELSEWHERE
+    return folder if is_resolved(folder) else ELSEWHERE
 
 
 def _unseen(outcome: Outcome) -> Outcome:
@@ -219,8 +214,8 @@ def _simple(words: Sequence[str], cwd: str, depth: int) -> Outcome:
     if words[0] in _BLOCK_WORDS:
         return UNKNOWN
     if words[0] in _SHELLS and depth == 0 and len(words) > 2 and words[1].startswith("-") and "c" in words[1]:
-        touched, is_plain = _run(words[2], depth=1, cwd=cwd)
-        return Outcome(tuple(touched), is_plain)
+        script = _script(words[2], cwd=cwd, depth=1)
+        return Outcome(tuple(script.touched), script.is_plain)
     return outcome_of(words, cwd=cwd)
 
 

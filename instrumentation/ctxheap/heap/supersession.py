@@ -10,13 +10,13 @@ answer that failed, was cut short or only points at an older one puts nothing ou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ctxheap.heap.access import EVERYTHING, PLAN, Access
 from ctxheap.heap.claims import Claim, Edit, Resource
 from ctxheap.heap.model import Part
-from ctxheap.heap.results import is_cut, is_failure, is_hint, numbered_lines
+from ctxheap.heap.results import holds_handle, is_cut, is_failure, is_hint, numbered_lines
 from ctxheap.heap.subject import OWN_TEXT, base_of, is_inherent
 from ctxheap.heap.touches import Touches
 
@@ -154,8 +154,9 @@ class Ledger:
 
     def _shown_again(self, access: Access, text: str) -> Iterator[tuple[Claim, Reason]]:
         if access.detail or access.action != "read":
-            earlier = self._repeats.get(access)
-            if earlier is not None:
+            earlier = None if access.starts else self._repeats.get(access)
+            names_a_start = earlier is not None and access.action == "read" and holds_handle(earlier.text)
+            if earlier is not None and not names_a_start:
                 yield earlier, "superseded"
             return
         resource = self._resources.get(access.resource)
@@ -213,11 +214,11 @@ class Ledger:
             arguments = self._claim(both[1:], request[1].text, len(writes))
             lines = numbered_lines(part.text)
             for access in writes:
-                edit = Edit(access, arguments, claim, lines)
+                edit = Edit(replace(access, old=""), arguments, claim, lines)
                 self._resources.setdefault(access.resource, Resource()).write(edit)
 
     def _show(self, access: Access, claim: Claim) -> None:
-        if access.detail or access.action != "read":
+        if (access.detail or access.action != "read") and not access.starts:
             self._repeats[access] = claim
         if access.action == "search" or not access.detail:
             self._resources.setdefault(access.resource, Resource()).show(access, claim)
