@@ -450,9 +450,12 @@ def test_what_a_sub_agent_changed_is_out_of_date_when_it_reports() -> None:
     parent.read("/b.py", "b" + WHOLE)
     child.edit("/a.py", 3)
 
-    events = parent.ledger.handed_over(child.ledger.written, by=9, call=5)
+    parent.read("/a.py", "later " + WHOLE, offset=1, limit=9)
+    changed = dict.fromkeys(child.ledger.take_written(), 6)
+    events = parent.ledger.handed_over(changed, by=9, call=5)
 
     assert set(events) == {Superseded(n, by=9, reason="handed_over", call=5) for n in (2, 3)}
+    assert child.ledger.take_written() == frozenset()
 
 
 def test_equal_texts_of_different_tools_are_duplicates() -> None:

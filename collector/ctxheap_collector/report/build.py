@@ -60,7 +60,7 @@ def heaps_of(
     """Yield the finished heap of every session, in the order in which sessions began."""
     stitcher = Stitcher()
     builders: dict[str, HeapBuilder] = {}
-    changed: dict[str, set[str]] = {}
+    changes = _Changes()
     for exchange in canonical_order(exchanges):
         if not exchange.session:
             place = stitcher.assign(exchange)
@@ -69,11 +69,36 @@ def heaps_of(
         if builder is None:
             builder = HeapBuilder(session=exchange.session, counter_for=counter_for)
             builders[exchange.session] = builder
-        builder.add(exchange, handed_over=changed.pop(exchange.session, ()))
+        builder.add(exchange, handed_over=changes.take(exchange.session))
         if exchange.parent is not None:
-            changed.setdefault(exchange.parent, set()).update(builder.written)
+            parent = builders.get(exchange.parent)
+            changes.note(exchange, builder.take_written(), parent.calls if parent else 0)
     while builders:
         yield builders.pop(next(iter(builders))).finish()
+
+
+class _Changes:
+    """Keep what sub-agents changed until the session that started them makes its next call.
+
+    A change that a call of a sub-agent shows was asked for by its call before; what the parent saw
+    earlier than that one is surely older. A first call shows the past that a fork has in common.
+    """
+
+    def __init__(self) -> None:
+        self._changed: dict[str, dict[str, int]] = {}
+        self._asked_at: dict[str, int] = {}
+
+    def note(self, exchange: Exchange, written: frozenset[str], parent_calls: int) -> None:
+        """Take in what a sub-agent's call shows as changed."""
+        asked_at = self._asked_at.get(exchange.session)
+        self._asked_at[exchange.session] = parent_calls
+        if asked_at is not None and written and exchange.parent is not None:
+            changed = self._changed.setdefault(exchange.parent, {})
+            changed.update((path, max(asked_at, changed.get(path, 0))) for path in written)
+
+    def take(self, session: str) -> dict[str, int]:
+        """Return what was changed for a session since it was last asked for."""
+        return self._changed.pop(session, {})
 
 
 def with_own_ids(sessions: Sequence[SessionProfile], taken: Tally[str]) -> Iterator[SessionProfile]:

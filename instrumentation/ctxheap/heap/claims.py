@@ -42,6 +42,10 @@ class Claim:
         """Return whether the objects can still be superseded."""
         return self.left > 0
 
+    def is_older(self, before: int | None) -> bool:
+        """Return whether the objects were there before the one with number `before` (None: all were)."""
+        return before is None or all(number < before for number in self.numbers)
+
 
 @dataclass(slots=True)
 class Shown:
@@ -97,13 +101,16 @@ class Resource:
                 kept.append(item)
         self.shown = kept
 
-    def take_touched(self, access: Access) -> Iterator[Claim]:
-        """Yield the claims of reads whose lines a write changes, and forget these."""
+    def take_touched(self, access: Access, *, before: int | None = None) -> Iterator[Claim]:
+        """Yield the claims of reads whose lines a write changes, and forget these.
+
+        `before` leaves those alone whose objects have that number or a later one.
+        """
         kept: list[Shown] = []
         for item in self.shown:
             if not item.claim.is_open:
                 continue
-            if _touches(access, item):
+            if item.claim.is_older(before) and _touches(access, item):
                 yield item.claim
             else:
                 kept.append(item)
@@ -116,9 +123,11 @@ class Resource:
                 edit.awaits_place = False
                 yield edit.arguments
 
-    def take_rewritten(self, access: Access) -> Iterator[tuple[Claim, bool]]:
+    def take_rewritten(self, access: Access, *, before: int | None = None) -> Iterator[tuple[Claim, bool]]:
         """Yield the claims of edits whose place is written again; True stands for an echo."""
         for edit in self.edits:
+            if not (edit.echo.is_older(before) and edit.arguments.is_older(before)):
+                continue
             if edit.awaits_place and is_same_place(access, edit):
                 edit.awaits_place = False
                 yield edit.arguments, False

@@ -9,9 +9,10 @@ it was counted and compared.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter as Tally
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 
@@ -26,6 +27,8 @@ from ctxheap.heap.sizes import Growth, measure
 from ctxheap.heap.supersession import Ledger, Superseded
 from ctxheap.heap.tags import result_tag
 from ctxheap.heap.touches import Touches
+
+_SUB_AGENTS = re.compile(r"task|agent|delegate|hand_?off", re.IGNORECASE)
 
 
 class HeapBuilder:
@@ -47,18 +50,27 @@ class HeapBuilder:
         self._own: list[tuple[int, ...]] = []
         self._outputs: frozenset[str] = frozenset()
         self._seen_calls: set[str] = set()
+        self._changed: dict[str, int] = {}
+        self._objects_until = array("I", [0])
 
     @property
-    def written(self) -> frozenset[str]:
-        """Return the resources that the session has changed so far, for the session that started it."""
-        return self._ledger.written
+    def calls(self) -> int:
+        """Return how many calls the session made so far."""
+        return len(self._heap.calls)
 
-    def add(self, exchange: Exchange, *, handed_over: Collection[str] = ()) -> None:
+    def take_written(self) -> frozenset[str]:
+        """Return what the session changed since this was last asked, for the session that started it."""
+        return self._ledger.take_written()
+
+    def add(self, exchange: Exchange, *, handed_over: Mapping[str, int] | None = None) -> None:
         """Take in the next call of the session.
 
-        `handed_over` names the resources that sub-agents changed since the call before: what was read
-        of them earlier is out of date from the result of this call on that reports back.
+        `handed_over` names the resources that sub-agents changed since the call before, each with the
+        last call of this session that surely came before the change: what that call or an earlier one
+        had read of it is out of date from this call on, or from the next that brings something new.
         """
+        for path, last in (handed_over or {}).items():
+            self._changed[path] = self._objects_until[last]
         if exchange.call_id in self._seen_calls:
             return
         self._seen_calls.add(exchange.call_id)
@@ -82,7 +94,8 @@ class HeapBuilder:
         call.extends, call.exact = extends, counter.exact
         call.messages = _messages(exchange.prompt) if counter.exact else 0
         heap.calls.append(call)
-        self._outdate(handed_over, born, number)
+        self._objects_until.append(len(heap.objects))
+        self._outdate(born, number)
         self._own.append(tuple(n for n in born if heap.objects[n].id[:32] in self._outputs))
         self._prompt, self._resident = exchange.prompt, numbers
         self._outputs = frozenset(part.identity.hex() for part in exchange.output)
@@ -171,10 +184,17 @@ class HeapBuilder:
             self._heap.superseded.append(event)
             self._evidence.supersede(event.number)
 
-    def _outdate(self, resources: Collection[str], born: tuple[int, ...], call: int) -> None:
-        report = next((n for n in born if self._heap.objects[n].kind == "tool_result"), None)
-        if resources and report is not None:
-            self._note(self._ledger.handed_over(resources, by=report, call=call))
+    def _outdate(self, born: tuple[int, ...], call: int) -> None:
+        """Settle what sub-agents changed, because of the report of one if this call brings it."""
+        if not self._changed or not born:
+            return
+        report = next((number for number in born if self._is_report(number)), born[-1])
+        self._note(self._ledger.handed_over(self._changed, by=report, call=call))
+        self._changed = {}
+
+    def _is_report(self, number: int) -> bool:
+        kind, _, tool = self._heap.objects[number].tag.partition(":")
+        return kind == "tool_result" and _SUB_AGENTS.search(tool) is not None
 
     def _leave(self, before: array[int], after: array[int], call: int) -> None:
         for number in sorted(set(before) - set(after)):

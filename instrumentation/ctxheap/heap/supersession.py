@@ -9,7 +9,7 @@ answer that failed, was cut short or only points at an older one puts nothing ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -51,12 +51,13 @@ class Ledger:
         self._reasons: dict[int, Reason] = {}
         self._answered: set[int] = set()
         self._plan: Claim | None = None
+        self._written: set[str] = set()
         self._touches = touches or Touches()
 
-    @property
-    def written(self) -> frozenset[str]:
-        """Return the resources that the session changed, for the session that started it."""
-        return frozenset(path for path, resource in self._resources.items() if resource.is_written)
+    def take_written(self) -> frozenset[str]:
+        """Return the resources changed since this was last asked, for the session that started it."""
+        written, self._written = frozenset(self._written), set()
+        return written
 
     def add(
         self,
@@ -121,10 +122,16 @@ class Ledger:
         del self._reasons[newest]
         return (newest,)
 
-    def handed_over(self, resources: Iterable[str], *, by: int, call: int) -> list[Superseded]:
-        """Return what a sub-agent put out of date that changed `resources`; `by` is its report."""
-        paths = [self._touches.known(path) for path in resources]
-        found = [claim for path in paths for claim, _ in self._invalidated(Access("write", path))]
+    def handed_over(self, resources: Mapping[str, int], *, by: int, call: int) -> list[Superseded]:
+        """Return what a sub-agent put out of date that changed `resources`; `by` is its report.
+
+        With each goes the number of the first object that may be younger than the change.
+        """
+        found = [
+            claim
+            for path, before in resources.items()
+            for claim, _ in self._invalidated(Access("write", self._touches.known(path)), before=before)
+        ]
         return list(self._settle(((claim, "handed_over") for claim in found), by, call))
 
     def _repeated(self, number: int, part: Part, call: int) -> list[Superseded]:
@@ -166,11 +173,11 @@ class Ledger:
             for claim in resource.take_reread(access, text):
                 yield claim, "edit_done"
 
-    def _invalidated(self, access: Access) -> Iterator[tuple[Claim, Reason]]:
+    def _invalidated(self, access: Access, *, before: int | None = None) -> Iterator[tuple[Claim, Reason]]:
         for resource in self._reached(access.resource):
-            for claim in resource.take_touched(access):
+            for claim in resource.take_touched(access, before=before):
                 yield claim, "invalidated"
-            for claim, is_echo in resource.take_rewritten(access):
+            for claim, is_echo in resource.take_rewritten(access, before=before):
                 yield claim, "echo_done" if is_echo else "edit_done"
 
     def _reached(self, path: str) -> list[Resource]:
@@ -216,6 +223,7 @@ class Ledger:
             for access in writes:
                 edit = Edit(replace(access, old=""), arguments, claim, lines)
                 self._resources.setdefault(access.resource, Resource()).write(edit)
+                self._written.add(access.resource)
 
     def _show(self, access: Access, claim: Claim) -> None:
         if (access.detail or access.action != "read") and not access.starts:
