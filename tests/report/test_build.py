@@ -226,3 +226,30 @@ def test_order_and_repetition_of_arguments_change_nothing(tmp_path: Path) -> Non
     made = profile_paths(paths, options=Options())
 
     assert profile_paths([*paths[::-1], paths[1]], options=Options()) == made
+
+
+def costed(shares: list[float | None]) -> SessionProfile:
+    """Return the profile of a session whose source records these shares of what each call cost."""
+    pricing = Pricing(None)
+    (heap,) = heaps_of(loop(len(shares), tokens=1_000_000))
+    costs = [pricing.cost(call) or 0.0 for call in heap.calls]
+    for call, cost, share in zip(heap.calls, costs, shares, strict=True):
+        call.recorded_usd = None if share is None else cost * share
+    return session_profile(heap, "f", pricing, Options())
+
+
+@pytest.mark.parametrize("shares", [[1.0, 1.0], [0.85, 0.85], [1.2, 1.2], [0.5, None], [None, None]])
+def test_cost_that_agrees_with_the_recorded_one_or_has_none_needs_no_remark(
+    shares: list[float | None],
+) -> None:
+    assert costed(shares).quality.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [(0.5, "says $9.00, not $18.00"), (2.0, "says $36.00, not $18.00"), (0.8, "says $14.40")],
+)
+def test_cost_that_the_source_says_otherwise_is_remarked(share: float, told: str) -> None:
+    (warning,) = costed([share, share]).quality.warnings
+
+    assert told in warning

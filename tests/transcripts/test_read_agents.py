@@ -257,3 +257,15 @@ def test_openhands_results_with_a_history_are_sessions(tmp_path: Path) -> None:
         ("tool_call:run", '{"command":"ls"}', False),
         ("tool_result:run", "a.py", True),
     ]
+
+
+def test_costs_that_a_source_records_stay_with_their_calls() -> None:
+    recorded = {
+        name: [call.recorded_usd for call in read_file(DATA / name)[1]]
+        for name in ("mini-swe-agent/tool_calls.traj.json", "tau-bench/two_episodes.json")
+    }
+    _, telecom, _ = read_file(DATA / "tau2-bench" / "telecom.json")
+
+    assert recorded["mini-swe-agent/tool_calls.traj.json"] == [8.551199999999999e-05, 7.453599999999999e-05]
+    assert set(recorded["tau-bench/two_episodes.json"]) == {None}
+    assert all(call.recorded_usd for call in telecom if call.usage)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 
 from ctxheap.analysis.study import study
@@ -25,6 +25,7 @@ from ctxheap_collector.report.contract import (
     UseRow,
     iso_time,
 )
+from ctxheap_collector.report.figures import money
 from ctxheap_collector.report.findings_rows import (
     cache_break_rows,
     find,
@@ -37,6 +38,8 @@ from ctxheap_collector.report.pricing import Pricing
 
 UNATTRIBUTED = "unattributed"
 STANDARD_WINDOW = 200_000
+COST_TOLERANCE = 0.2
+"""Share by which a cost may differ from the recorded one unremarked."""
 
 
 def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options) -> SessionProfile:
@@ -49,6 +52,7 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
     is_priced = not sums.unpriced
     paid, unpriced = pricing.bill(heap.calls)
     bill = _billed([call.usage for call in heap.calls if call.usage])
+    cost = paid if is_priced and not unpriced else None
     return SessionProfile(
         id=heap.session,
         parent=heap.parent,
@@ -58,7 +62,7 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
         calls=len(heap.calls),
         estimated=any(call.estimated for call in heap.calls),
         billed=bill,
-        cost_usd=paid if is_priced and not unpriced else None,
+        cost_usd=cost,
         conservation=_conservation(heap, sums),
         context=_context(heap, sums, pricing),
         rebill_factor=total.token_calls / total.first if total.first > 0 else None,
@@ -75,7 +79,7 @@ def session_profile(heap: Heap, format_: str, pricing: Pricing, options: Options
         dead_low_rent_usd=total.dead_low_usd if is_priced else None,
         dead_rent_usd=total.dead_usd if is_priced else None,
         unpriced=unpriced,
-        quality=_quality(heap, bill, sums),
+        quality=_quality(heap, bill, sums, cost),
         leaks=leak_rows(findings),
         suggestions=suggestion_rows(findings),
         gc_points=gc_point_rows(found),
@@ -273,7 +277,7 @@ def _timeline(heap: Heap, sums: Account) -> tuple[TimelineRow, ...]:
     )
 
 
-def _quality(heap: Heap, bill: Billed, sums: Account) -> Quality:
+def _quality(heap: Heap, bill: Billed, sums: Account, cost: float | None) -> Quality:
     factors = [call.factor for call in heap.calls if not call.estimated]
     low, high = PLAUSIBLE_FACTORS
     return Quality(
@@ -283,12 +287,24 @@ def _quality(heap: Heap, bill: Billed, sums: Account) -> Quality:
         scale_low=min(factors, default=None),
         scale_high=max(factors, default=None),
         scale_outside_calls=sum(not low <= factor <= high for factor in factors),
-        warnings=_warnings(bill, sums),
+        warnings=(*_unattributed(bill, sums), *_other_cost(heap, cost)),
     )
 
 
-def _warnings(bill: Billed, sums: Account) -> tuple[str, ...]:
+def _unattributed(bill: Billed, sums: Account) -> Iterator[str]:
     rest = sum(abs(series.get(UNATTRIBUTED, 0)) for series in sums.series)
     if bill.input and rest > bill.input // 20:
-        return (f"{rest / bill.input:.0%} of the billed input is unattributed: the capture is not whole",)
-    return ()
+        yield f"{rest / bill.input:.0%} of the billed input is unattributed: the capture is not whole"
+
+
+def _other_cost(heap: Heap, cost: float | None) -> Iterator[str]:
+    """Yield a remark where the source says what the session cost, and that is something else."""
+    told = [call.recorded_usd for call in heap.calls]
+    known = [usd for usd in told if usd is not None]
+    recorded = sum(known)
+    if cost is None or len(known) < len(told) or abs(cost - recorded) <= COST_TOLERANCE * recorded:
+        return
+    yield (
+        f"the source itself says {money(recorded)}, not {money(cost)}: "
+        "it had a cache split that is not recorded, or other prices"
+    )

@@ -15,7 +15,7 @@ from dataclasses import replace
 from ctxheap.heap.model import Exchange, Part
 from ctxheap.heap.tags import result_parts, text_parts
 from ctxheap.providers import openai
-from ctxheap.providers.json_fields import Fields, fields, items, objects, string
+from ctxheap.providers.json_fields import Fields, dollars, fields, items, objects, string
 from ctxheap_collector.transcripts.message_lists import elements, replayed, stem_of
 from ctxheap_collector.transcripts.replay import About, Turn
 from ctxheap_collector.transcripts.source import Head, Source
@@ -117,6 +117,7 @@ def _answer(message: Fields, tools: dict[str, str], index: int) -> Turn:
         call_id=string(response.get("id")),
         model=string(response.get("model")),
         started_ns=epoch_ns(extra.get("timestamp")) or epoch_ns(response.get("created")),
+        recorded_usd=dollars(extra.get("cost")),
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from ctxheap.heap.model import Exchange, Part
 from ctxheap.heap.tags import result_parts, text_parts
 from ctxheap.providers import openai
-from ctxheap.providers.json_fields import Fields, fields, items, objects, string
+from ctxheap.providers.json_fields import Fields, dollars, fields, items, objects, string
 from ctxheap_collector.transcripts.conversation import Conversation
 from ctxheap_collector.transcripts.message_lists import skip_odd_counts, stem_of
 from ctxheap_collector.transcripts.source import Head, Source
@@ -139,6 +139,7 @@ class _Task:
             provider=provider_of(model),
             started_ns=epoch_ns(document.get("timestamp")),
             usage=openai.usage_of(usage) if openai.reports_usage(usage) else None,
+            recorded_usd=dollars(document.get("cost")),
         )
 
     def _made(self, messages: Sequence[object]) -> tuple[list[list[Part]], _Agent]:

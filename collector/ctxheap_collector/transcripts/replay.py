@@ -25,6 +25,7 @@ class Turn:
         call_id: The provider's id of its response, "" when unknown.
         model: The model that answered, "" for the session's.
         started_ns: When, as nanoseconds since the epoch.
+        recorded_usd: What it cost, where the message says.
     """
 
     parts: Sequence[Part]
@@ -34,6 +35,7 @@ class Turn:
     call_id: str = ""
     model: str = ""
     started_ns: int | None = None
+    recorded_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ def _exchange(parts: list[Part], output: list[Turn], number: int, about: About) 
         provider=about.provider,
         started_ns=first.started_ns,
         usage=first.usage,
+        recorded_usd=first.recorded_usd,
         implied=not _is_recorded(first),
         incomplete=about.incomplete,
     )

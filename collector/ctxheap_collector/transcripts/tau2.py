@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ctxheap.heap.model import Exchange, Part, Usage
 from ctxheap.providers import anthropic, openai
-from ctxheap.providers.json_fields import Fields, fields, items, objects, string
+from ctxheap.providers.json_fields import Fields, dollars, fields, items, objects, string
 from ctxheap_collector.transcripts.message_lists import elements, replayed
 from ctxheap_collector.transcripts.replay import About, Turn
 from ctxheap_collector.transcripts.source import Head, Source
@@ -92,6 +92,7 @@ def _turns(messages: object) -> Iterator[Turn]:
             reported=_reported(message) if is_call else None,
             model=string(fields(message.get("raw_data")).get("model")) if is_call else "",
             started_ns=epoch_ns(message.get("timestamp")),
+            recorded_usd=dollars(message.get("cost")) if is_call else None,
         )
 
 

@@ -127,6 +127,7 @@ class Exchange:
         incomplete: True when parts of the prompt are known to be missing from the capture.
         place: Where the call stands in a source that was written in order, which goes before clocks;
             None where lines may stand in any order.
+        recorded_usd: What the source itself says that the call cost; None where it says nothing.
     """
 
     call_id: str
@@ -143,3 +144,4 @@ class Exchange:
     implied: bool = False
     incomplete: bool = False
     place: int | None = None
+    recorded_usd: float | None = None

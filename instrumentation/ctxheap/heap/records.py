@@ -60,6 +60,8 @@ class Call:
     """Messages that the prompt is wrapped in; counted where the tokenizer is exact, else 0."""
     factor: float = 1.0
     """Billed input over raw counts."""
+    recorded_usd: float | None = None
+    """What the source itself says that the call cost."""
 
     @property
     def estimated(self) -> bool:

@@ -278,6 +278,7 @@ def _call(exchange: Exchange, number: int, *, numbers: array[int], born: tuple[i
         incomplete=exchange.incomplete,
         compaction=exchange.compaction,
         messages=0,
+        recorded_usd=exchange.recorded_usd,
     )
 
 

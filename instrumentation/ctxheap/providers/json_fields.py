@@ -12,6 +12,7 @@ Fields = Mapping[str, object]
 
 EMPTY: Fields = {}
 MAX_TOKENS = 10**12  # no request is that large: a number beyond it is garbage, and sums must stay in 64 bits
+MAX_DOLLARS = 10**9
 MAX_DEPTH = 200
 _COUNT_ENDINGS = ("tokens", "eval_count")
 
@@ -39,6 +40,12 @@ def string(value: object) -> str:
 def tokens(value: object) -> int:
     """Return a count of tokens; numbers in strings count, everything odd, negative or absurd is 0."""
     return _count(value) or 0
+
+
+def dollars(value: object) -> float | None:
+    """Return a sum of money above 0, else None: clients note 0 where they know no price."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 < value < MAX_DOLLARS else None
 
 
 def _count(value: object) -> int | None:
