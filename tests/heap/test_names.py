@@ -22,6 +22,11 @@ def asked(tool: str, arguments: str) -> Part:
         (asked("Read", '{"file_path": "a.py", "offset": 10, "limit": 5}'), "Read a.py#10-14"),
         (asked("search_orders", '{"since": "2026-01-02"}'), 'search_orders {"since": "2026-01-02"}'),
         (asked("Bash", '{"command": "sed -n 3,9p b.py"}'), "Bash b.py#3-9"),
+        (asked("Read", '{"file_path": "a.py", "offset": 290}'), "Read a.py#290-end"),
+        (asked("Bash", '{"command": "tail -20 log.txt"}'), "Bash log.txt#last 20"),
+        (asked("Bash", '{"command": "echo x >> n.md"}'), "Bash n.md#end"),
+        (asked("insert", '{"path": "a.py", "insert_line": 0}'), "insert a.py#start"),
+        (asked("insert", '{"path": "a.py", "insert_line": 5}'), "insert a.py#5-6"),
     ],
 )
 def test_result_is_named_by_what_was_asked_for(request_: Part, name: str) -> None:

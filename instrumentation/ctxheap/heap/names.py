@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctxheap.heap.access import LAST_LINE, Range
 from ctxheap.heap.model import Part
 from ctxheap.heap.resources import Access, accesses
 
@@ -29,9 +30,21 @@ def _action(call: Part) -> str:
 
 
 def _place(access: Access) -> str:
-    lines = f"#{access.range[0]}-{access.range[1]}" if access.range else ""
+    lines = f"#{_lines(access.range)}" if access.range else ""
     path = access.resource
     return (path if len(path) <= MAX_CHARS else "…" + path[-MAX_CHARS + 1 :]) + lines
+
+
+def _lines(lines: Range) -> str:
+    """Return lines as a person says them: `3-9`, `20-end`, `last 20`, `end` and `start` for what is added."""
+    first, last = lines
+    if first < 0:
+        return f"last {-first}"
+    if first == 0:
+        return "start"
+    if last >= LAST_LINE:
+        return "end" if first >= LAST_LINE else f"{first}-end"
+    return f"{first}-{last}"
 
 
 def _opening(text: str) -> str:

@@ -228,7 +228,7 @@ def _writes(resource: str, args: Arguments) -> Iterable[Access]:
 def _written_lines(args: Arguments) -> Range | None:
     after = _number(args, ("insert_line",))
     if after is not None:
-        return max(1, after), after + 1
+        return after, after + 1
     first, last = _number(args, _FIRST_KEYS), _number(args, _LAST_KEYS)
     return None if first is None or last is None else (max(1, first), max(1, last))
 
