@@ -157,6 +157,12 @@ def test_a_turn_holds_its_thinking_and_not_that_of_the_next() -> None:
     assert turn_edges(things) == [Edge(2, 1, "turn"), Edge(3, 1, "turn"), Edge(6, 5, "turn")]
 
 
+def test_what_was_spoken_holds_the_thinking_behind_it_in_its_turn() -> None:
+    things = [Thing("user_turn"), Thing("agent_output"), Thing("agent_reasoning"), Thing("tool_call:read")]
+
+    assert turn_edges(things) == [Edge(1, 2, "turn"), Edge(3, 2, "turn")]
+
+
 def test_a_call_derives_from_its_only_source() -> None:
     assert derivation_edges({4: {1}, 6: {1, 2}, 8: set(), 9: [3, 9]}) == [
         Edge(1, 4, "derivation"),

@@ -115,6 +115,13 @@ def test_a_whole_read_supersedes_what_was_grepped_from_the_file() -> None:
     assert what(session.bash("cat a.py", WHOLE)) == pair(1, "superseded")
 
 
+def test_a_read_of_some_lines_supersedes_no_search() -> None:
+    session = Session()
+    session.bash("grep -n 'number 7' a.py", "7:" + LINES[6])
+
+    assert session.bash("head -20 a.py", listing(1, 20)) == []
+
+
 def test_a_grep_supersedes_only_the_same_grep() -> None:
     session = Session()
     session.bash("cat a.py", WHOLE)
@@ -225,6 +232,24 @@ def test_an_answer_written_anew_is_not_a_second_call(tag: str) -> None:
     stub = Part("tool", "tool_result", tag, "(cut)", "edit", "e")
 
     assert ledger.add(4, stub, edit, call=9, request_number=0) == []
+
+
+@pytest.mark.parametrize("command", ["cat a.py", "pytest"])
+def test_an_answer_that_only_points_back_supersedes_nothing_however_short_that_was(command: str) -> None:
+    session = Session()
+    session.bash(command, "x = 1")
+
+    assert session.bash(command, "unchanged since the last time") == []
+
+
+def test_a_stub_seen_first_puts_nothing_out_of_date() -> None:
+    ledger = Ledger()
+    read = Part("assistant", "tool_call", "tool_call:read", '{"path": "a.py"}', "read", "r")
+    edit = Part("assistant", "tool_call", "tool_call:edit", '{"path": "a.py", "old_str": "x"}', "edit", "e")
+    text = Part("tool", "tool_result", "tool_result:read", "x = 1", "read", "r")
+    ledger.add(1, text, read, call=2, request_number=0)
+
+    assert ledger.add(3, Part("tool", "tool_result", "receipt", "(cut)", "edit", "e"), edit, call=3) == []
 
 
 def test_a_failed_read_is_superseded_by_the_one_that_works() -> None:
@@ -474,6 +499,13 @@ def test_short_texts_are_no_duplicates() -> None:
     assert session.do("fetch", {"id": 1}, "x" * 40) == []
 
 
+def test_the_shortest_duplicate_is_one() -> None:
+    session = Session()
+    session.do("search", {"query": "x"}, "x" * 41)
+
+    assert what(session.do("fetch", {"id": 1}, "x" * 41)) == {(3, "duplicate")}
+
+
 @pytest.mark.parametrize(
     ("role", "tag"), [("user", "user_turn"), ("system", "system_prompt"), ("assistant", "agent_output")]
 )
@@ -509,6 +541,24 @@ def test_of_three_copies_the_newest_that_is_left_counts() -> None:
 
     assert session.ledger.dropped(5) == ()
     assert session.ledger.dropped(7) == (3,)
+
+
+def test_of_the_copies_around_one_that_left_the_newest_counts() -> None:
+    session = Session()
+    for step in range(4):
+        session.do("fetch", {"id": step}, "y" * 50)
+
+    assert session.ledger.dropped(5) == ()
+    assert session.ledger.dropped(9) == (7,)
+
+
+def test_a_duplicate_that_was_superseded_stays_dead_when_its_copy_leaves() -> None:
+    session = Session()
+    session.bash("cat a.py", WHOLE)
+    session.do("fetch", {"id": 1}, WHOLE)
+    session.bash("cat a.py", WHOLE + "\nmore")
+
+    assert session.ledger.dropped(5) == ()
 
 
 def test_the_oldest_copy_comes_last() -> None:
