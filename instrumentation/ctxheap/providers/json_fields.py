@@ -44,8 +44,9 @@ def tokens(value: object) -> int:
 
 def dollars(value: object) -> float | None:
     """Return a sum of money above 0, else None: clients note 0 where they know no price."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 < value < MAX_DOLLARS else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value < MAX_DOLLARS else None
 
 
 def _count(value: object) -> int | None:
