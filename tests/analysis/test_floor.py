@@ -144,3 +144,29 @@ def test_four_hundred_calls_take_about_a_millisecond() -> None:
         floor_lite(series, series)
 
     assert (time.perf_counter() - began) / 20 < 0.02  # twenty times the budget: other tests run beside it
+
+
+@given(
+    st.lists(st.floats(0, 1e9), max_size=60),
+    st.floats(0, 1e9),
+    st.floats(0, 1),
+    st.none() | st.tuples(st.floats(0, 1e9), st.floats(0, 1e9)),
+)
+def test_the_test_never_raises_and_gives_shares_from_0_on(
+    series: list[float], others: float, warm: float, usage: tuple[float, float] | None
+) -> None:
+    found = floor_lite(series, [others] * len(series), usage=usage, warm=0.9 * warm)
+
+    assert found.word in ("insufficient", "stable", "immaterial", "leak")
+    assert found.share >= 0 or found.slope <= 0
+    assert stayed_share(series, total=sum(series)) >= 0
+
+
+@pytest.mark.parametrize("level", [0.1, 187.6, 333.3333333333, 700.7])
+@pytest.mark.parametrize("calls", range(8, 80, 3))
+def test_what_rose_and_fell_back_to_its_start_has_no_share_that_stayed(level: float, calls: int) -> None:
+    rise = [level + 1_000 + 50 * call for call in range(calls - calls // 4 - 1)]
+    series = [*[level] * (calls // 4), *rise, level]
+
+    assert stayed_share(series, total=5_000.0 * calls) == 0
+    assert floor_lite(series, [5_000.0] * calls).by == "runs"

@@ -178,6 +178,12 @@ def run_floors(series: Sequence[float]) -> tuple[list[float], list[float]]:
     return centres, [min(series[start:stop]) for start, stop in pairwise(edges)]
 
 
+def last_floor(series: Sequence[float], *, warm: float = WARM_SHARE) -> float:
+    """Return the minimum of the last run after the warm-up; 0 for an empty series."""
+    rest = series[math.floor(warm * len(series)) :]
+    return run_floors(rest)[1][-1] if rest else 0.0
+
+
 def moves(series: Sequence[float]) -> tuple[float, float]:
     """Return the tokens freed and allocated as far as the series alone shows them."""
     steps = _steps(series)
@@ -206,5 +212,7 @@ def growth_share(series: Sequence[float], *, slope: float, total: float) -> floa
 
 def stayed_share(series: Sequence[float], *, total: float) -> float:
     """Return the token-calls of the growth that stayed, as a share of all input tokens."""
-    lasting = list(accumulate(reversed(series), min))
-    return (sum(lasting) - len(lasting) * lasting[-1]) / total if total else 0.0
+    least = min(series, default=0)
+    # Term by term: a sum of floats less a product may round to below 0.
+    grown = sum(tokens - least for tokens in accumulate(reversed(series), min))
+    return grown / total if total > 0 else 0.0
