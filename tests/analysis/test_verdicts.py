@@ -136,3 +136,52 @@ def test_severity_follows_the_share_of_the_rent(share: float, severity: str) -> 
 
 def test_an_empty_session_has_no_verdicts() -> None:
     assert verdicts(session([], calls=0)) == []
+
+
+def ballast_beside_growth() -> list[Thing]:
+    """Return one dead listing and results under its tag that stay in use, so that live tokens grow."""
+    used = [Thing(TOOL, 200, birth, uses=tuple(range(birth, 41))) for birth in range(3, 41)]
+    return [Thing(TOOL, 12_000, 2, uses=(2,)), *used]
+
+
+def test_ballast_whose_tag_grows_alive_is_scored_by_what_is_dead() -> None:
+    found = verdicts(session(ballast_beside_growth(), calls=40, setting=Setting(is_priced=True)))[0]
+
+    assert (found.verdict, found.tested, found.slope, found.level) == ("ballast", "dead", 0, 12_000)
+    assert found.score_tokens == 12_000 * 40
+    assert found.score_usd == pytest.approx(12_000 * 40 * 3e-6)
+
+
+@pytest.mark.parametrize("calls", [5, 8, 20, 60])
+def test_ballast_costs_its_last_floor_a_call(calls: int) -> None:
+    things = [Thing("user_turn", 3_000, 1, kind="text"), Thing(TOOL, 5_000, 2, uses=(2,))]
+
+    found = by_tag(verdicts(session(things, calls=calls), remaining=10))[TOOL]
+
+    assert (found.verdict, found.tested, found.score_tokens) == ("ballast", "dead", 50_000)
+
+
+def test_ballast_that_left_before_the_end_has_no_level() -> None:
+    things = [Thing("user_turn", 3_000, 1, kind="text"), Thing(TOOL, 9_000, 2, 28, uses=(2,))]
+
+    found = by_tag(verdicts(session(things, calls=40)))[TOOL]
+
+    assert (found.verdict, found.level, found.score_tokens) == ("ballast", 0, 0)
+
+
+def test_big_flat_ballast_comes_before_small() -> None:
+    small = [Thing("tool_result:small", 6_000, 2, uses=(2,))]
+
+    found = verdicts(session([*small, *ballast_beside_growth()], calls=40))
+
+    assert [leak.tag for leak in found if leak.verdict == "ballast"] == [TOOL, "tool_result:small"]
+
+
+def test_what_grows_in_use_is_scored_by_its_own_floor() -> None:
+    things = [Thing(TOOL, 500, birth, uses=tuple(range(birth, 41, 4))) for birth in range(1, 41)]
+
+    found = verdicts(session(things, calls=40), remaining=1)[0]
+
+    assert (found.verdict, found.tested) == ("growing", "live")
+    assert found.score_tokens == pytest.approx(found.level + found.slope)
+    assert found.level > 19_000

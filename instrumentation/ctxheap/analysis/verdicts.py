@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from statistics import quantiles
 from typing import Literal
 
-from ctxheap.analysis.floor import ALPHA, MIN_CALLS, WARM_SHARE, Floor, floor_lite
+from ctxheap.analysis.floor import ALPHA, MIN_CALLS, WARM_SHARE, Floor, floor_lite, last_floor
 from ctxheap.analysis.series import Series, ThetaOf, dead_series, live_series, segments
 from ctxheap.analysis.statistics import benjamini_hochberg
 from ctxheap.analysis.study import Study, contexts
@@ -43,7 +43,10 @@ class Leak:
         severity: By `share`; None unless the verdict is `leak` or `ballast`, or would be `leak` if the
             session had ended.
         is_unusual: Whether `share` is above the 90th percentile of the agent's own history.
-        slope: Growth of the floors of the tested series, in tokens per call.
+        slope: Growth of the floors of the tested series, in tokens per call; 0 for ballast, which is
+            taken as it is.
+        level: Last floor of the tested series, in tokens; of ballast the last of the session, 0 where
+            all of it has left.
         p: One-sided score of the trend, not a calibrated level; `q` is it over the session's tags.
         share: Share of the session's rent that is dead under the tag, upper end; of its
             token-calls where a price is unknown.
@@ -63,6 +66,7 @@ class Leak:
     severity: Severity | None = None
     is_unusual: bool = False
     slope: float = 0.0
+    level: float = 0.0
     p: float = 1.0
     q: float = 1.0
     share: float = 0.0
@@ -113,11 +117,13 @@ def verdicts(
                 weights=weights,
                 is_echo=tag in echoing,
             )
+            if judged.verdict != "leak" and _is_ballast(dead[tag], totals, weights=weights):
+                judged = _as_ballast(judged, dead[tag])
             leak = judged if judged.verdict in ("leak", "ballast") or leak.verdict == "stable" else leak
         leak = _sized(leak, dead.get(tag), totals, weights=weights)
         if study.is_running and leak.verdict == "leak":
             leak = replace(leak, verdict="growing so far")
-        found.append(_priced(_unusual(leak, history or {}), study, dead.get(tag), remaining=remaining))
+        found.append(_priced(_unusual(leak, history or {}), study, remaining=remaining))
     return sorted(found, key=_rank)
 
 
@@ -150,7 +156,16 @@ def live_verdicts(study: Study) -> dict[str, Leak]:
         word: Verdict = floor.word
         if word == "leak":
             word = "growing so far" if study.is_running else "growing"
-        found[tag] = Leak(tag, word, slope=floor.slope, p=floor.p, q=floor.p, tested="live", calls=(1, last))
+        found[tag] = Leak(
+            tag,
+            word,
+            slope=floor.slope,
+            level=floor.level,
+            p=floor.p,
+            q=floor.p,
+            tested="live",
+            calls=(1, last),
+        )
     return found
 
 
@@ -185,6 +200,7 @@ def _judge(
         series.tag,
         "stable",
         slope=floor.slope,
+        level=floor.level,
         p=floor.p,
         q=q,
         calls=(stretch.start + 1, stretch.stop),
@@ -200,22 +216,29 @@ def _judge(
     )
 
 
+def _is_ballast(series: Series, totals: Totals, *, weights: Weights) -> bool:
+    """Return whether what is dead under a tag matters, whether or not it grows."""
+    return weights.share(series.tag, totals) >= BALLAST_SHARE and max(series.tokens) >= MIN_DEAD_TOKENS
+
+
+def _as_ballast(judged: Leak, series: Series) -> Leak:
+    """Return the verdict `ballast`: dead tokens as they stand at the end, with no growth to reckon with."""
+    return replace(judged, verdict="ballast", slope=0.0, level=last_floor(series.tokens))
+
+
 def _sized(leak: Leak, series: Series | None, totals: Totals, *, weights: Weights) -> Leak:
     """Return a verdict with its share, its severity and the objects that make it up."""
     share = weights.share(leak.tag, totals)
     deaths = series.deaths if series else []
     by_rent = sorted(deaths, key=lambda death: -death.token_calls)
-    found = replace(
+    return replace(
         leak,
+        severity=severity_of(leak.verdict, share),
         share=share,
         dead_low_token_calls=totals.dead_low,
         dead_token_calls=totals.dead,
         objects=tuple(death.number for death in by_rent),
     )
-    is_heavy = share >= BALLAST_SHARE and series is not None and max(series.tokens) >= MIN_DEAD_TOKENS
-    if found.verdict != "leak" and is_heavy:
-        found = replace(found, verdict="ballast")
-    return replace(found, severity=severity_of(found.verdict, share))
 
 
 def severity_of(verdict: Verdict, share: float) -> Severity | None:
@@ -235,15 +258,13 @@ def _unusual(leak: Leak, history: Mapping[str, Sequence[float]]) -> Leak:
     return replace(leak, is_unusual=leak.share > bound)
 
 
-def _priced(leak: Leak, study: Study, series: Series | None, *, remaining: float | None) -> Leak:
+def _priced(leak: Leak, study: Study, *, remaining: float | None) -> Leak:
     """Return a verdict with its rank: P_tok·[level·R + b·R(R+1)/2] (SPEC 6, step 9)."""
     calls = len(study.heap.calls)
     if not calls:
         return leak
     ahead = float(calls) if remaining is None else remaining
-    end = leak.calls[1] - 1
-    level = series.tokens[end] if series and leak.tested == "dead" else 0.0
-    tokens = projected_tokens(level, slope=max(0.0, leak.slope), remaining=ahead)
+    tokens = projected_tokens(leak.level, slope=max(0.0, leak.slope), remaining=ahead)
     price = _input_price(study)
     return replace(leak, score_tokens=tokens, score_usd=None if price is None else tokens * price)
 
