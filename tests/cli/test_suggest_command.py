@@ -70,7 +70,15 @@ def test_rejected_rules_say_why(tmp_path: Path) -> None:
     outcome = run("suggest", DEMO, profiler=FakeProfiler(profile()), home=tmp_path)
 
     assert outcome.code == 0
-    assert "not evict tool_call:Edit" in outcome.out
+    assert "No rule would have paid here" in outcome.out
+    assert "not evict tool_" in outcome.out
+
+
+def test_session_that_is_not_there_is_named(tmp_path: Path) -> None:
+    outcome = run("suggest", DEMO, "--session", "zzz", profiler=FakeProfiler(profile()), home=tmp_path)
+
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "ctxheap: there is no session 'zzz' among the 1 read\n"
 
 
 @pytest.mark.parametrize("name", ["none.jsonl", "empty"])

@@ -1,62 +1,65 @@
-"""Check how suggestions for single sessions become one rule for all of them."""
+"""Check that many sessions get one policy, and that its figures are those of all of them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from pathlib import Path
 
-from ctxheap.analysis.suggestion_records import Suggestion
-from ctxheap.reclaim.policy import Match, Rule, When
-from ctxheap_collector.report.advice import joined
+import pytest
 
-TAG = "tool_result:grep"
+from ctxheap_collector.report.advice import advise
+from ctxheap_collector.report.contract import Options
+from ctxheap_collector.report.replays import replays
 
-
-def idle(calls: int, *, gross: float, objects: tuple[int, ...] = (1, 2), accepted: bool = True) -> Suggestion:
-    return Suggestion(
-        action="evict",
-        tag=TAG,
-        rule=Rule("evict", Match(tags=(TAG,)), When(idle_calls=calls, min_tokens=calls * 10)),
-        objects=objects,
-        tokens=100,
-        gross_tokens=gross,
-        rebill_tokens=10.0,
-        gross_usd=gross / 1e6,
-        rebill_usd=1e-5,
-        regret_usd=0.0,
-        accepted=accepted,
-    )
+LISTING = " ".join(f"entry-{k:04}.log" for k in range(900))
 
 
-def test_rule_for_all_is_as_careful_as_the_most_careful() -> None:
-    (one,) = joined([[idle(6, gross=100.0)], [idle(9, gross=50.0)]], advice=())
-
-    assert one.rule == Rule("evict", Match(tags=(TAG,)), When(idle_calls=9, min_tokens=90))
-    assert (one.accepted, one.tokens, one.gross_tokens, len(one.objects)) == (True, 200, 150.0, 4)
-
-
-def test_rule_must_pay_over_all_sessions_and_not_in_the_best_one_only() -> None:
-    (one,) = joined([[idle(6, gross=100.0)], [idle(6, gross=-200.0, accepted=False)]], advice=())
-
-    assert (one.accepted, one.reason) == (False, "pays in 1 of 2 sessions, and not in all")
-
-
-def test_rule_that_harms_one_session_is_rejected_for_all() -> None:
-    harmed = replace(idle(6, gross=5.0, accepted=False), used_later=(7,))
-
-    (one,) = joined([[idle(6, gross=100.0)], [harmed]], advice=())
-
-    assert not one.accepted
-    assert "would free what was used later in 1" in one.reason
+def polling(path: Path, name: str, *, steps: int) -> str:
+    """Write an agent that asks for the same listing at every step."""
+    messages: list[dict[str, object]] = [{"role": "user", "content": f"Watch the folder {name}."}]
+    for k in range(steps):
+        call = {"name": "list_dir", "arguments": json.dumps({"path": f"/var/{name}"})}
+        asked = {"id": f"c{k}", "type": "function", "function": call}
+        messages.append({"role": "assistant", "content": f"Look number {k}.", "tool_calls": [asked]})
+        messages.append({"role": "tool", "tool_call_id": f"c{k}", "content": f"{name} {LISTING}"})
+    messages.append({"role": "assistant", "content": "It is not empty."})
+    file = path / f"{name}.json"
+    file.write_text(json.dumps({"model": "gpt-4o", "messages": messages}), "utf-8")
+    return str(file)
 
 
-def test_money_of_a_rule_is_unknown_as_soon_as_one_session_has_no_price() -> None:
-    (one,) = joined([[idle(6, gross=100.0)], [replace(idle(6, gross=9.0), gross_usd=None)]], advice=())
+def test_figures_of_a_rule_are_those_of_all_sessions(tmp_path: Path) -> None:
+    paths = [polling(tmp_path, "spool", steps=40), polling(tmp_path, "mail", steps=25)]
 
-    assert one.net_usd is None
-    assert one.accepted
+    alone = [advise([path], options=Options())[0].suggestions[0] for path in paths]
+    both, policy = advise(paths, options=Options())
+
+    first = both.suggestions[0]
+    assert (first.action, first.tag, first.accepted) == ("dedupe", "tool_result:list_dir", True)
+    assert first.objects == sum(row.objects for row in alone)
+    assert first.net_tokens == pytest.approx(sum(row.net_tokens for row in alone))
+    assert [rule.action for rule in policy.rules].count("dedupe") == 1
 
 
-def test_rules_of_different_kinds_stay_apart() -> None:
-    sure = replace(idle(0, gross=100.0), rule=Rule("evict", Match(tags=(TAG,)), When(superseded=True)))
+def test_replay_of_the_policy_gives_about_the_net_that_was_promised(tmp_path: Path) -> None:
+    paths = [polling(tmp_path, "spool", steps=40), polling(tmp_path, "mail", steps=25)]
+    both, policy = advise(paths, options=Options())
 
-    assert len(joined([[idle(6, gross=100.0), sure]], advice=())) == 2
+    reports = [report for reports in replays(paths, policy, triggers=["economic"]) for report in reports]
+
+    promised = sum(row.net_tokens for row in both.suggestions if row.accepted and row.action != "pin")
+    assert sum(report.net_equivalents for report in reports) == pytest.approx(promised, rel=0.1)
+    assert [report.refusals for report in reports] == [(), ()]
+
+
+def test_order_of_paths_changes_nothing(tmp_path: Path) -> None:
+    paths = [polling(tmp_path, "spool", steps=30), polling(tmp_path, "mail", steps=20)]
+
+    assert advise(paths, options=Options()) == advise(paths[::-1], options=Options())
+
+
+def test_no_rule_acts_on_a_tag_that_is_pinned(tmp_path: Path) -> None:
+    _, policy = advise([polling(tmp_path, "spool", steps=30)], options=Options())
+
+    pinned = {tag for pin in policy.pins for tag in pin.tags}
+    assert not pinned & {tag for rule in policy.rules for tag in rule.match.tags}

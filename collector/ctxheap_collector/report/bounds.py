@@ -50,10 +50,11 @@ class Breach(Row):
         session: Id of the session; "" where an agent's figure grew.
         agent: Its name, "" for none.
         figure: Name of a figure of `Bounds`, or of one in a baseline.
-        value: What it is, a number or a severity.
+        value: What it is, a number or a severity (by `LeakRow.share`, no share of the input bill).
         bound: What it may be at most.
         baseline: What it was when the baseline was saved.
-        tag: Tag of a leak; with its `verdict` and a `reason` in words.
+        tag: Tag of a leak; with its `verdict` and a `reason` in words, whose shares are of the whole
+            session's rent, or of its token-calls where a price is unknown.
     """
 
     session: str

@@ -46,10 +46,14 @@ class LeakRow(Row):
     Attributes:
         verdict: `leak`, `ballast`, `growing` or, while the session runs, `growing so far`.
         severity: `minor`, `major` or `critical`; None unless the verdict is `leak` or `ballast`.
-        slope: Growth of the tested series' floors, in tokens per call.
+        slope: Growth of the tested series' floors, in tokens per call; 0 for ballast.
+        level: Last of these floors in tokens: of ballast what is still there at the end.
         p: One-sided score of the trend, not a calibrated level; `q` is it over the session's tags.
-        share: Share of the session's rent (of its token-calls where a price is unknown) that is
-            dead under the tag, upper end, 0 to 1.
+        share: Dead share by which `severity` goes, 0 to 1. It is no share of the input bill: of the rent
+            of what the capture shows (hidden parts left out; token-calls where a price is unknown), with
+            the model's own words at 0.65 where only silence says that they are dead.
+        dead_low_usd: Rent paid for what is surely dead under the tag; `dead_usd` for what had no later
+            use, whole. None where a price is unknown.
         score_usd: Money it would go on to cost, gross; None where a price is unknown.
         signature: SHA-1 by which the same leak is found in other sessions.
         unusual: Whether `share` is above the 90th percentile of the agent's other sessions.
@@ -78,6 +82,9 @@ class LeakRow(Row):
     first_call: int = 0
     last_call: int = 0
     score_tokens: float = 0.0
+    level: float = 0.0
+    dead_low_usd: float | None = None
+    dead_usd: float | None = None
     echo: bool = False
     trace: tuple[TraceNodeRow, ...] = ()
 
@@ -97,7 +104,8 @@ class SuggestionRow(Row):
         break_even_calls: Calls after which it pays; None if it never does.
         accepted: Whether the net is above 0 and nothing speaks against it.
         reason: Why it is accepted or rejected.
-        net_tokens: The net in token equivalents: one is the price of an uncached input token.
+        gross_tokens: `gross_usd` in token equivalents: one is the price of an uncached input token;
+            likewise `rebill_tokens`, `regret_tokens` and `net_tokens`, for models without a price.
         confidence: `high` for what is surely dead, `medium` or `low` for what was only idle.
         evidence: What speaks for it.
         verify: How to see that it is right.
@@ -114,6 +122,9 @@ class SuggestionRow(Row):
     break_even_calls: float | None
     accepted: bool
     reason: str
+    gross_tokens: float = 0.0
+    rebill_tokens: float = 0.0
+    regret_tokens: float = 0.0
     net_tokens: float = 0.0
     confidence: str = ""
     evidence: str = ""

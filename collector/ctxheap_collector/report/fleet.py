@@ -31,7 +31,8 @@ class GroupRow(Row):
     Attributes:
         severity: The gravest of them.
         sessions: Sessions that have it; `objects` are the dead objects in all of them.
-        dead_usd: Money paid for what was dead, upper end, gross; None where any price is unknown.
+        dead_usd: Rent paid for what was dead under the tag, upper end, gross: the sum of the rows'
+            `dead_usd`; None where any price is unknown.
         usd_per_week: The same per week from the first to the last of these sessions, over a week at
             least; None without money or times.
         example: Id of the session that has most of it.
@@ -130,7 +131,7 @@ def groups(sessions: Iterable[SessionProfile]) -> list[GroupRow]:
 
 def _group(members: Sequence[tuple[SessionProfile, LeakRow]]) -> GroupRow:
     head, first = max(members, key=lambda each: each[1].dead_token_calls)
-    dead = [row.share * session.input_usd for session, row in members if session.input_usd is not None]
+    dead = [row.dead_usd for _, row in members if row.dead_usd is not None]
     dead_usd = sum(dead) if len(dead) == len(members) else None
     weeks = _weeks([session for session, _ in members])
     return GroupRow(

@@ -25,11 +25,11 @@ from ctxheap_collector.report.sheet import View, section
 
 SHOWN_REJECTED: Final = 3
 SUGGESTION_COLUMNS: Final = (
-    Column("rule", is_left=True, least=34),
+    Column("rule", is_left=True, least=30),
     Column("frees"),
     Column("tokens", drop=3),
     Column("gross", drop=2),
-    Column("re-billing", drop=4),
+    Column("re-bill", drop=4),
     Column("regret", drop=1),
     Column("net"),
     Column("pays after", drop=5),
@@ -61,7 +61,7 @@ def suggestions(found: Sequence[SuggestionRow], *, width: int, top: int) -> list
         lines += paragraph("No rule would have paid here, net of re-billing and regret.", width)
     for row in found:
         if row.accepted and row.action == "pin":
-            cost = money(row.net_usd) if row.net_usd is not None else f"{short(round(row.net_tokens))} tokens"
+            cost = _worth(row.net_usd, row.net_tokens)
             pinned = (
                 f"pin {printable(row.tag)}: {printable(row.evidence)}; freeing them would have cost {cost}"
             )
@@ -75,7 +75,9 @@ def suggestions(found: Sequence[SuggestionRow], *, width: int, top: int) -> list
 def advice_report(found: Sequence[SuggestionRow], sessions: int, view: View) -> list[Line]:
     """Return the suggestions for many sessions as lines that fit."""
     name = f"what freeing would save in {plural(sessions, 'session')}"
-    lines = section(name, suggestions(found, width=view.width, top=view.top), view)
+    rules = suggestions(found, width=view.width, top=view.top)
+    nothing = paragraph("Nothing to suggest: no rule finds anything to free here.", view.width)
+    lines = section(name, rules or nothing, view)
     evidence = [row for row in found if row.accepted and row.evidence]
     why = [line for row in evidence[: view.top or None] for line in _evidence(row, view.width)]
     return [safe(line, view.width) for line in (*lines, *section("why", why, view))]
@@ -92,12 +94,17 @@ def _rule(row: SuggestionRow) -> list[Cell]:
         named(f"{row.action} {row.tag}".strip()),
         Piece(short(row.objects)),
         Piece(short(row.tokens)),
-        Piece(money(row.gross_usd)),
-        Piece(money(row.rebill_usd)),
-        Piece(money(row.regret_usd)),
-        Piece(money(row.net_usd) if row.net_usd is not None else f"{short(round(row.net_tokens))} tok", FINE),
+        Piece(_worth(row.gross_usd, row.gross_tokens)),
+        Piece(_worth(row.rebill_usd, row.rebill_tokens)),
+        Piece(_worth(row.regret_usd, row.regret_tokens)),
+        Piece(_worth(row.net_usd, row.net_tokens), FINE),
         Piece(after),
     ]
+
+
+def _worth(usd: float | None, tokens: float) -> str:
+    """Return money, or where no price is known what it comes to in uncached input tokens."""
+    return money(usd) if usd is not None else f"{short(round(tokens))}t"
 
 
 def cache(session: SessionProfile, *, width: int) -> list[Line]:

@@ -57,26 +57,28 @@ def sentences(row: LeakRow, session: SessionProfile) -> Iterator[str]:
     """Yield what speaks for the verdict on a tag, sentence by sentence; figures do not wrap."""
     tag = next((tag for tag in session.tags if tag.tag == row.tag), None)
     if tag is not None:
-        paid, total = (tag.rent_usd, session.input_usd) if session.input_usd else (None, None)
-        what = "rent" if paid is not None and total else "token-calls"
-        share = (
-            percent(paid, total)
-            if paid is not None and total
-            else percent(tag.token_calls, session.token_calls)
-        )
-        yield f"{plural(tag.objects, 'object')} hold {_tight(share)} of this session's {what};"
-        dead = percent_range(tag.dead_low_token_calls, tag.dead_token_calls, tag.token_calls)
+        what, held, whole = "token-calls", float(tag.token_calls), float(session.token_calls)
+        low, high = float(tag.dead_low_token_calls), float(tag.dead_token_calls)
+        if session.input_usd and tag.rent_usd and row.dead_low_usd is not None and row.dead_usd is not None:
+            what, held, whole = "rent", tag.rent_usd, session.input_usd
+            low, high = row.dead_low_usd, row.dead_usd
+        held_share, dead = percent(held, whole), percent_range(low, high, held)
+        verb = "holds" if tag.objects == 1 else "hold"
+        yield f"{plural(tag.objects, 'object')} {verb} {_tight(held_share)} of this session's {what};"
         yield f"{_tight(dead)} of that was no longer used."
     if row.verdict == "leak":
         yield (
             f"Dead tokens were added at {plural(row.additions, 'call')} and grow by "
             f"{short(round(row.slope), gap=NO_BREAK)} a call."
         )
+    elif row.level > 0:
+        tokens = short(round(row.level), gap=NO_BREAK)
+        yield f"It does not grow; {tokens} dead tokens of it are carried to the end."
     else:
-        yield "It does not grow; it is carried along."
+        yield "It does not grow, and left before the end."
     if row.echo:
         yield "Each one holds the one before it whole."
-    if row.score_usd is not None:
+    if row.score_usd:
         yield f"If the session went on as long again it would cost {money(row.score_usd)} more (gross)."
     if row.unusual:
         yield "That is more than in nine of ten sessions of this agent."

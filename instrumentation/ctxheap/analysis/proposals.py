@@ -86,6 +86,37 @@ def proposals(
     return [each for each in found if each.candidates]
 
 
+def proposal_of(study: Study, rule: Rule) -> Proposal:
+    """Return what a rule that was made for other sessions, with one tag, would do to this one."""
+    tag, when = rule.match.tags[0], rule.when
+    items = [
+        item
+        for item in study.heap.objects
+        if item.tag == tag
+        and not item.inherent
+        and item.kind != "hidden"
+        and _size(study, item) >= max(when.min_tokens, 1)
+    ]
+    since: dict[int, int] = {}
+    if when.superseded:
+        events = {event.number: event for event in reversed(study.heap.superseded)}
+        items = [item for item in items if item.number in events]
+        # a policy holds deduplication first, so eviction meets only what that leaves
+        again = {item.number for item in items if _is_again(events[item.number].reason, tag)}
+        items = [item for item in items if (item.number in again) == (rule.action == "dedupe")]
+        since = {item.number: events[item.number].call for item in items}
+    return _proposal(
+        study,
+        rule,
+        items,
+        lambda item: _idle_from(study, when.idle_calls, item, since=since.get(item.number, 0)),
+        idle=when.idle_calls,
+        is_sure=when.superseded,
+        evidence="",
+        left=rule.max_tokens if rule.action == "truncate" else RECEIPT_TOKENS,
+    )
+
+
 def _surely_dead(study: Study, tag: str, items: Sequence[HeapObject]) -> Iterator[Proposal]:
     """Yield the rules that free what is surely dead; later uses make them wait.
 

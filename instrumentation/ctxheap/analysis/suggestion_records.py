@@ -38,6 +38,7 @@ class Suggestion:
         used_later: Numbers of objects that it would have freed before a use.
         lost_tokens: What fetching those again would cost, a part of `regret_tokens`.
         keeps: Numbers of objects that a pin keeps.
+        is_refused: Whether it was not even weighed, for the reason given.
     """
 
     action: SuggestedAction
@@ -63,6 +64,7 @@ class Suggestion:
     lost_tokens: float = 0.0
     lost_usd: float | None = None
     keeps: tuple[int, ...] = ()
+    is_refused: bool = False
 
     @property
     def net_tokens(self) -> float:

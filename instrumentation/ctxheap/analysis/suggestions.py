@@ -51,7 +51,7 @@ def suggest(
         theta: θ of a tag in calls, from the fleet's reuse gaps.
     """
     reuse = Reuse(study)
-    weighed = _Weighing(study, course_of(study), reuse)
+    weighed = Weighing(study, course_of(study), reuse)
     thrashing = frozenset(regret.never_evict) if regret else frozenset[str]()
     found = weighed.judge(proposals(study, leaks, reuse, theta=theta), thrashing=thrashing)
     found = [_with_repeats(each, repeats) for each in found]
@@ -85,7 +85,7 @@ def policy_of(suggestions: Iterable[Suggestion]) -> Policy:
 
 
 @dataclass(slots=True)
-class _Weighing:
+class Weighing:
     """Play proposals, and turn what they come to into suggestions."""
 
     study: Study
@@ -97,12 +97,12 @@ class _Weighing:
         refused = {place: self._refusal(each, thrashing) for place, each in enumerate(found)}
         kept = [place for place in refused if not refused[place]]
         suggestions = {
-            place: replace(self._alone(found[place]), reason=reason)
+            place: replace(self._alone(found[place]), reason=reason, is_refused=True)
             for place, reason in refused.items()
             if reason
         }
         while kept:
-            weighed = self._together([found[place] for place in kept])
+            weighed = self.together([found[place] for place in kept])
             figures = dict(zip(kept, weighed, strict=True))
             worst = min(kept, key=lambda place: figures[place].net_tokens)
             # what a dropped rule leaves may fall to one that has nothing yet, so those go last
@@ -123,7 +123,7 @@ class _Weighing:
         return proposal.doubt
 
     def _alone(self, proposal: Proposal) -> Suggestion:
-        return self._together([proposal])[0]
+        return self.together([proposal])[0]
 
     def pins(self, refused: Iterable[Suggestion], found: Iterable[Suggestion]) -> list[Suggestion]:
         """Return a pin for each tag that idle rules would err on and no accepted rule touches.
@@ -153,7 +153,7 @@ class _Weighing:
             pin, accepted=True, reason="an idle rule would free it before a use; the net is what that costs"
         )
 
-    def _together(self, found: Sequence[Proposal]) -> list[Suggestion]:
+    def together(self, found: Sequence[Proposal]) -> list[Suggestion]:
         """Return what each proposal comes to when all are played as one policy.
 
         An object goes by the rule that may free it first, the earlier rule where two may.
