@@ -84,6 +84,24 @@ def test_what_the_capture_cannot_show_is_left_out_of_shares() -> None:
     assert found[TOOL].share == pytest.approx(by_tag(verdicts(session(stale(40), calls=40)))[TOOL].share)
 
 
+def test_dead_money_is_the_whole_rent_paid_while_dead() -> None:
+    hidden = Thing("system_prompt", 50_000, 1, kind="hidden")
+    words = [Thing("agent_output", 400, birth, uses=(birth,)) for birth in range(1, 41)]
+    made = session([hidden, *words], calls=40, setting=Setting(is_priced=True))
+    sums = made.account.by_tag(made.heap.objects)["agent_output"][1]
+
+    found = by_tag(verdicts(made))["agent_output"]
+
+    assert sums.dead_usd > 0
+    assert (found.dead_low_usd, found.dead_usd) == (sums.dead_low_usd, sums.dead_usd)
+
+
+def test_dead_money_is_unknown_where_a_price_is() -> None:
+    found = verdicts(session(stale(40), calls=40))[0]
+
+    assert (found.dead_low_usd, found.dead_usd) == (None, None)
+
+
 def test_the_share_is_of_money_where_all_prices_are_known() -> None:
     found = verdicts(session(stale(40), calls=40, setting=Setting(is_priced=True)))[0]
 

@@ -203,6 +203,9 @@ def leak_rows() -> tuple[LeakRow, ...]:
         first_call=61,
         last_call=120,
         score_tokens=44_000_000.0,
+        level=61_200.0,
+        dead_low_usd=17.4,
+        dead_usd=21.7,
         trace=(
             TraceNodeRow(
                 name="read_file src/a.py#1-80",
@@ -233,6 +236,9 @@ def leak_rows() -> tuple[LeakRow, ...]:
         severity="major",
         signature="217e87c571" * 4,
         unusual=False,
+        level=12_600.0,
+        dead_low_usd=7.1,
+        dead_usd=8.8,
         score_usd=None,
         trace=(),
     )

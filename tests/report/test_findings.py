@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ctxheap_collector.report.freeing import advice_report, cache, suggestions
-from ctxheap_collector.report.layout import Line
+from ctxheap_collector.report.layout import NO_BREAK, Line
 from ctxheap_collector.report.regretted import regrets
 from ctxheap_collector.report.sheet import View
-from ctxheap_collector.report.suspects import suspects
-from report.samples import session, suggestion_rows, troubled_session
+from ctxheap_collector.report.suspects import sentences, suspects
+from report.samples import leak_rows, session, suggestion_rows, troubled_session
 
 
 def words(lines: list[Line]) -> str:
@@ -28,7 +28,35 @@ def test_leak_is_told_with_its_share_its_growth_and_what_is_to_come() -> None:
 def test_ballast_is_not_said_to_grow() -> None:
     told = words(suspects(session(), width=100, top=10))
 
-    assert told.partition("major ballast")[2].count("It does not grow; it is carried along.") == 1
+    assert told.partition("major ballast")[2].count("dead tokens are carried to the end.") == 1
+
+
+def test_ballast_that_left_before_the_end_is_not_carried_along_and_costs_nothing_more() -> None:
+    left = replace(leak_rows()[1], level=0.0, score_usd=0.0)
+
+    told = " ".join(sentences(left, session()))
+
+    assert "It does not grow, and left before the end." in told
+    assert "carried" not in told
+    assert "If the session went on" not in told
+
+
+def test_shares_of_a_suspect_are_in_one_unit() -> None:
+    row = replace(leak_rows()[0], dead_low_usd=1.0, dead_usd=3.0)
+    found = next(tag for tag in session().tags if tag.tag == row.tag)
+    tag = replace(found, token_calls=1_000, rent_usd=4.0, dead_low_token_calls=100, dead_token_calls=400)
+    priced = replace(session(), tags=(tag,), input_usd=8.0)
+    unpriced = replace(
+        priced, tags=(replace(priced.tags[0], rent_usd=None),), input_usd=None, token_calls=10_000
+    )
+
+    money = " ".join(sentences(row, priced)).replace(NO_BREAK, " ")
+    tokens = " ".join(sentences(replace(row, dead_low_usd=None, dead_usd=None), unpriced)).replace(
+        NO_BREAK, " "
+    )
+
+    assert "hold 50 % of this session's rent; 25–75 % of that was no longer used." in money
+    assert "hold 10 % of this session's token-calls; 10–40 % of that was no longer used." in tokens
 
 
 def test_trace_marks_the_suspect_edge_and_what_the_api_forces() -> None:

@@ -31,17 +31,22 @@ def day(number: int, *, first_tokens: int = 0, slope: float = 0.0) -> SessionPro
 
 
 def test_leaks_of_one_signature_are_one_with_the_money_of_all() -> None:
-    found = groups([session(id="a", input_usd=10.0), session(id="b", input_usd=20.0)])
+    shared, ballast, _ = leak_rows()
+    cheap, dear = (replace(shared, share=0.9, dead_usd=usd) for usd in (4.0, 7.5))
+    found = groups([session(id="a", leaks=(cheap, ballast)), session(id="b", leaks=(dear, ballast))])
 
     assert {(row.tag, row.severity, row.sessions, row.objects) for row in found} == {
         ("tool_result:read_file", "critical", 2, 122),
         ("tool_result:bash", "major", 2, 122),
     }
-    assert found[0].dead_usd == pytest.approx(0.41 * 30)
+    dead = {row.tag: row.dead_usd for row in found}
+    assert dead["tool_result:read_file"] == pytest.approx(11.5)
 
 
 def test_money_of_a_leak_is_unknown_as_soon_as_one_session_has_no_price() -> None:
-    assert groups([session(id="a"), session(id="b", input_usd=None)])[0].dead_usd is None
+    unpriced = tuple(replace(row, dead_low_usd=None, dead_usd=None) for row in leak_rows())
+
+    assert groups([session(id="a"), session(id="b", leaks=unpriced)])[0].dead_usd is None
 
 
 def test_money_per_week_covers_a_week_at_least() -> None:

@@ -73,7 +73,7 @@ def sentences(row: LeakRow, session: SessionProfile) -> Iterator[str]:
         )
     elif row.level > 0:
         tokens = short(round(row.level), gap=NO_BREAK)
-        yield f"It does not grow; {tokens} dead tokens of it are carried to the end."
+        yield f"It does not grow; {tokens} dead tokens are carried to the end."
     else:
         yield "It does not grow, and left before the end."
     if row.echo:

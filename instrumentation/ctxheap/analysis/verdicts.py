@@ -48,9 +48,12 @@ class Leak:
         level: Last floor of the tested series, in tokens; of ballast the last of the session, 0 where
             all of it has left.
         p: One-sided score of the trend, not a calibrated level; `q` is it over the session's tags.
-        share: Share of the session's rent that is dead under the tag, upper end; of its
-            token-calls where a price is unknown.
+        share: Dead share by which severity goes: of the rent of what the capture shows (hidden parts left
+            out; token-calls where a price is unknown), with the model's own words at 0.65 where only
+            silence says that they are dead.
         dead_low_token_calls: Token-calls surely dead; `dead_token_calls` without later evidence.
+        dead_low_usd: The rent paid for them, whole, in USD; likewise `dead_usd`. None where a price is
+            unknown.
         score_usd: What the tag would cost if the session went on as long as expected, gross, in
             USD; None where a price is unknown. `score_tokens` is the same in tokens.
         tested: Whether the verdict is on the dead or on the live tokens.
@@ -72,6 +75,8 @@ class Leak:
     share: float = 0.0
     dead_low_token_calls: int = 0
     dead_token_calls: int = 0
+    dead_low_usd: float | None = None
+    dead_usd: float | None = None
     score_usd: float | None = None
     score_tokens: float = 0.0
     tested: Literal["dead", "live"] = "dead"
@@ -237,6 +242,8 @@ def _sized(leak: Leak, series: Series | None, totals: Totals, *, weights: Weight
         share=share,
         dead_low_token_calls=totals.dead_low,
         dead_token_calls=totals.dead,
+        dead_low_usd=None if weights.usd is None else totals.dead_low_usd,
+        dead_usd=None if weights.usd is None else totals.dead_usd,
         objects=tuple(death.number for death in by_rent),
     )
 
