@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from ctxheap.analysis.regret import Departure, EditMiss, Fetch, Misread, Regret, regret
+from analysis.sessions import Thing
+from analysis.sessions import session as made
+from ctxheap.analysis.regret import Departure, EditMiss, Fetch, Misread, Regret, regret, thrash_index
 from ctxheap.analysis.study import study
 from ctxheap.heap.model import Compaction, Exchange, Part, Usage
+from ctxheap.heap.records import Heap
 from ctxheap.heap.session import HeapBuilder
 
 TEXT = "def area(width, height):\n    return width * height\n" * 4
@@ -78,7 +81,7 @@ def test_text_that_left_and_came_back_the_same_is_a_regret_fetch() -> None:
     found = session.end()
 
     assert found.departures == (Departure(2, 3, TOKENS, is_compaction=False),)
-    assert found.fetches == (Fetch(6, 2, 4, "regret", 1, TOKENS, "tool_result:Read"),)
+    assert found.fetches == (Fetch(6, 2, 4, "regret", 1, TOKENS, "tool_result:Read", TOKENS),)
     assert (found.regret_distance, found.departed_tokens) == (1, TOKENS)
     assert found.thrash == {"tool_result:Read": 1.0}
     assert found.never_evict == ("tool_result:Read",)
@@ -209,6 +212,44 @@ def test_thrash_index_is_the_share_of_evicted_tokens_that_came_back() -> None:
     session.do("Read", "/a.py")
 
     assert session.end().thrash == {"tool_result:Read": 0.25}
+
+
+def fetch(number: int, of: int, call: int, *, distance: int, tokens: int, left: int) -> Fetch:
+    return Fetch(number, of, call, "regret", distance, tokens, "tool_result:Read", left)
+
+
+def test_one_answer_evicted_and_fetched_once_is_thrash_of_one_whatever_its_new_size() -> None:
+    heap = study_of_reads(2)
+    gone = [Departure(0, 4, 1_655, is_compaction=False)]
+
+    for tokens in (900, 1_655, 1_826):
+        again = [fetch(1, 0, 7, distance=3, tokens=tokens, left=1_655)]
+
+        assert thrash_index(heap, gone, again) == {"tool_result:Read": 1.0}
+
+
+def test_what_left_once_and_came_back_twice_counts_once() -> None:
+    heap = study_of_reads(4)
+    gone = [Departure(0, 4, 500, is_compaction=False), Departure(3, 4, 500, is_compaction=False)]
+    again = [
+        fetch(1, 0, 6, distance=2, tokens=500, left=500),
+        fetch(2, 0, 8, distance=4, tokens=500, left=500),
+    ]
+
+    assert thrash_index(heap, gone, again) == {"tool_result:Read": 0.5}
+
+
+def test_thrash_is_of_the_tag_that_was_evicted_whichever_tool_fetched_it_again() -> None:
+    heap = study_of_reads(2)
+    heap.objects[1] = replace(heap.objects[1], tag="tool_result:cat")
+    gone = [Departure(0, 4, 500, is_compaction=False)]
+    again = [replace(fetch(1, 0, 6, distance=2, tokens=510, left=500), tag="tool_result:cat")]
+
+    assert thrash_index(heap, gone, again) == {"tool_result:Read": 1.0}
+
+
+def study_of_reads(count: int) -> Heap:
+    return made([Thing("tool_result:Read", 500, 1) for _ in range(count)], calls=9).heap
 
 
 def test_output_ratios_are_over_the_calls_that_report_reasoning() -> None:

@@ -54,6 +54,7 @@ class Fetch:
             between; `necessary` when it changed; `duplicate` when the same text was still there.
         distance: Calls from the departure to the new answer; 0 for what was still there.
         tokens: Size of the new answer at its first call.
+        departed_tokens: Size of the earlier answer when it left; 0 for what was still there.
     """
 
     number: int
@@ -63,6 +64,7 @@ class Fetch:
     distance: int
     tokens: int
     tag: str
+    departed_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +198,15 @@ def _fetch(
         distance=0 if departed is None else step.call - departed.call,
         tokens=_first_tokens(heap, step.result, step.call),
         tag=heap.objects[step.result].tag,
+        departed_tokens=0 if departed is None else departed.tokens,
     )
 
 
 def thrash_index(heap: Heap, gone: Iterable[Departure], found: Iterable[Fetch]) -> dict[str, float]:
     """Return, by tag, the most of the tokens evicted in 20 calls that was fetched again within them.
 
-    TI at call k = re-fetched / evicted tokens over the calls k−19 to k, of objects evicted in them.
+    TI at call k = re-fetched / evicted tokens over the calls k−19 to k, of objects evicted in them. Both
+    are sizes at eviction, under the tag that was evicted, and what came back twice counts once: 0 to 1.
     """
     evicted: dict[str, list[Departure]] = {}
     for each in gone:
@@ -212,15 +216,17 @@ def thrash_index(heap: Heap, gone: Iterable[Departure], found: Iterable[Fetch]) 
     regretted: dict[str, list[Fetch]] = {}
     for fetch in found:
         if fetch.kind == "regret":
-            regretted.setdefault(fetch.tag, []).append(fetch)
+            regretted.setdefault(heap.objects[fetch.of].tag, []).append(fetch)
     for tag, again in regretted.items():
         for last in again:
             start = last.call - THRASH_CALLS + 1
             lost = sum(each.tokens for each in evicted.get(tag, ()) if start <= each.call <= last.call)
-            back = sum(
-                each.tokens for each in again if each.call <= last.call and each.call - each.distance >= start
-            )
-            worst[tag] = max(worst.get(tag, 0.0), back / lost if lost else 0.0)
+            back = {
+                (each.of, each.call - each.distance): each.departed_tokens
+                for each in again
+                if each.call <= last.call and each.call - each.distance >= start
+            }
+            worst[tag] = max(worst.get(tag, 0.0), sum(back.values()) / lost if lost else 0.0)
     return worst
 
 
