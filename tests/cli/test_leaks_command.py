@@ -37,6 +37,20 @@ def test_healthy_sessions_are_called_so(tmp_path: Path) -> None:
     assert (outcome.code, outcome.out) == (0, "no leak and no ballast in 1 session\n")
 
 
+def test_regret_is_told_of_sessions_in_which_nothing_leaks(tmp_path: Path) -> None:
+    regretting = session(id="hurt", leaks=())
+    made = profile(session(id="leaks"), troubled_session(), regretting)
+
+    alone = run("leaks", "a", profiler=FakeProfiler(profile(regretting)), home=tmp_path)
+    beside = run("leaks", "a", profiler=FakeProfiler(made), home=tmp_path)
+
+    assert "session hurt" in alone.out
+    assert "thrash index 0.42" in alone.out
+    assert alone.out.endswith("no leak and no ballast in 1 session\n")
+    assert 0 < beside.out.index("session leaks") < beside.out.index("session hurt")
+    assert "no leak" not in beside.out
+
+
 def test_json_holds_verdicts_and_what_the_fleet_shares(tmp_path: Path) -> None:
     made = profile(session(id="one"), session(id="two"))
 

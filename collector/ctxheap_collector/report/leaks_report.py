@@ -23,7 +23,7 @@ from ctxheap_collector.report.layout import (
     text,
 )
 from ctxheap_collector.report.palette import ALARM, FAINT, STRONG
-from ctxheap_collector.report.regretted import regrets
+from ctxheap_collector.report.regretted import regrets, remarks
 from ctxheap_collector.report.sheet import View, section
 from ctxheap_collector.report.suspects import JUDGED, suspects
 
@@ -44,12 +44,13 @@ def leaks_report(profile: Profile, found: Fleet, view: View) -> list[Line]:
     if len(profile.sessions) > 1:
         lines += section("over all sessions, money gross", _groups(found.groups, view), view)
         lines += section("over time", list(_fleet(found, view.width)), view)
-    leaking = sorted(filter(_leaks, profile.sessions), key=_weight)
-    for session in leaking[: view.top or None]:
+    told = sorted((session for session in profile.sessions if _is_told(session)), key=_weight)
+    shown = told[: view.top or None]
+    for session in shown:
         name = f"session {short_id(session.id)}"
         lines += section(printable(name), _session(session, view), view)
-    lines += more(len(leaking) - len(leaking[: view.top or None]), "session")
-    if not leaking:
+    lines += more(len(told) - len(shown), "session")
+    if not any(map(_leaks, profile.sessions)):
         words = f"no leak and no ballast in {plural(len(profile.sessions), 'session')}"
         lines += [text(words, STRONG)]
     return [safe(line, view.width) for line in lines]
@@ -59,8 +60,13 @@ def _leaks(session: SessionProfile) -> bool:
     return any(row.verdict in JUDGED for row in session.leaks)
 
 
-def _weight(session: SessionProfile) -> tuple[float, int]:
-    return -(session.dead_rent_usd or 0.0), -session.dead_token_calls
+def _is_told(session: SessionProfile) -> bool:
+    """Return whether a session leaks, or regrets something."""
+    return _leaks(session) or next(remarks(session), None) is not None
+
+
+def _weight(session: SessionProfile) -> tuple[bool, float, int]:
+    return not _leaks(session), -(session.dead_rent_usd or 0.0), -session.dead_token_calls
 
 
 def _session(session: SessionProfile, view: View) -> list[Line]:

@@ -24,14 +24,18 @@ _CIRCLES: Final = {
 
 def regrets(session: SessionProfile, *, width: int) -> list[Line]:
     """Return one remark for each thing that went wrong; nothing where nothing did."""
-    if session.regret is None:
-        return []
     lines: list[Line] = []
-    for words in _remarks(session.regret):
+    for words in remarks(session):
         first, *rest = paragraph(words, width, indent=INDENT * 2)
         mark = (Piece(INDENT), Piece("!", ALARM), Piece(" " + first[0].text.lstrip()))
         lines += [joined(mark), *rest]
     return lines
+
+
+def remarks(session: SessionProfile) -> Iterator[str]:
+    """Yield the remarks in words."""
+    if session.regret is not None:
+        yield from _remarks(session.regret)
 
 
 def _remarks(found: RegretRow) -> Iterator[str]:
