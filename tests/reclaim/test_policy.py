@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -172,3 +173,126 @@ def test_the_default_policy_acts_on_the_lower_dead_end_alone() -> None:
         ("dedupe", 0, 0),
         ("truncate", 0, 0),
     ]
+
+
+VALUES: st.SearchStrategy[object] = st.sampled_from(
+    (
+        None,
+        True,
+        0,
+        1,
+        1.0,
+        1.5,
+        3,
+        3.0,
+        -1,
+        10**9,
+        10**9 + 1,
+        1e300,
+        10**400,
+        "",
+        "a",
+        "old",
+        [],
+        ["a"],
+        {},
+        [""],
+    )
+)
+
+
+def keyed(properties: dict[str, Any], **inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    """Return mappings of a schema's keys, and now and then another key."""
+    kinds = {name: inner.get(name, st.nothing()) | VALUES for name in (*properties, "other")}
+    picked = st.lists(st.sampled_from(sorted(kinds)), max_size=3, unique=True)
+    return picked.flatmap(lambda names: st.fixed_dictionaries({name: kinds[name] for name in names}))
+
+
+_DEFS = SCHEMA["$defs"]
+_MATCH = keyed(_DEFS["match"]["properties"])
+_RULE = keyed(
+    _DEFS["rule"]["properties"],
+    action=st.sampled_from(get_args(Action)),
+    match=_MATCH,
+    when=keyed(_DEFS["when"]["properties"]),
+)
+documents = keyed(
+    SCHEMA["properties"],
+    trigger=st.sampled_from(get_args(Trigger)),
+    cache=keyed(SCHEMA["properties"]["cache"]["properties"]),
+    pins=st.lists(_MATCH, max_size=2),
+    rules=st.lists(_RULE, max_size=2),
+)
+
+
+def is_read(document: object) -> bool:
+    try:
+        policy_from(document)
+    except PolicyError:
+        return False
+    return True
+
+
+@settings(max_examples=1_000)
+@given(documents)
+@example({"budget_tokens": None})
+@example({"rules": [{"action": "evict", "when": {"generation": None}}]})
+@example({"version": 1.0, "reserve_tokens": 1.0})
+@example({"cache": {"read_factor": math.inf}})
+def test_schema_and_code_take_the_same_documents(document: object) -> None:
+    schema = Draft202012Validator(SCHEMA)
+
+    assert is_read(document) == schema.is_valid(cast("dict[str, Any]", document))  # pyright: ignore[reportUnknownMemberType] -- stubs name Unknown
+
+
+def bomb(key: str) -> str:
+    levels = [f"&a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    return f"{key}:\n- &a0 [x]\n" + "".join(f"- {level}\n" for level in levels)
+
+
+UNUSABLE = {
+    "aliases": (bomb("rules"), "line 3: an alias (*); write what it stands for"),
+    "aliases of an unknown key": (bomb("rule"), "line 3: an alias (*); write what it stands for"),
+    "a number beyond floats": (f"window_tokens: 1{'0' * 400}", "window_tokens: 1000"),
+    "a number of too many digits": (f"window_tokens: 1{'0' * 5_000}", "no YAML: Exceeds the limit"),
+    "a date": ("version: 2026-13-45", "version: '2026-13-45'; a whole number"),
+    "a tag that does not fit": ("version: !!timestamp x", "no YAML"),
+    "lists in lists": ("[" * 3_000, "nested too deep"),
+    "infinity": ("cache: {read_factor: .inf}", "cache.read_factor: inf; a number from 0 to 1000"),
+    "a key twice": ("trigger: eager\ntrigger: economic", "line 2: 'trigger' stands twice; leave one out"),
+    "a key that is no text": ("? [a, b]\n: 1", "line 1: ['a', 'b'] as a key; text is wanted"),
+    "nothing": ("# rules to come\n", "nothing in it; a policy that frees nothing is `version: 1`"),
+    "a key without a value": ("rules:", "rules: None; a list is wanted"),
+    "a long key": (f"{'k' * 999}: 1", "'kkkk"),
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_an_unusable_file_is_refused_at_once_and_in_few_words(tmp_path: Path, name: str) -> None:
+    text, message = UNUSABLE[name]
+    (tmp_path / "p.yaml").write_text(text, "utf-8")
+
+    with pytest.raises(PolicyError) as raised:
+        load_policy(tmp_path / "p.yaml")
+
+    assert str(raised.value).startswith(f"{tmp_path / 'p.yaml'}: {message}")
+    assert len(str(raised.value)) < 600
+
+
+@pytest.mark.timeout(20)
+def test_errors_about_nested_mappings_are_bounded() -> None:
+    nested: object = ["x"] * 10
+    for _ in range(12):
+        nested = [nested] * 10
+
+    for document in ({"rules": [nested]}, {"rule": nested}, {10**5_000: 1}, {"version": 10**5_000}, nested):
+        with pytest.raises(PolicyError) as raised:
+            policy_from(document)
+        assert len(str(raised.value)) < 600
+
+
+def test_a_window_that_is_named_is_kept_whatever_it_is() -> None:
+    assert policy_from({"window_tokens": 200_000}).window_tokens == 200_000
+    assert mapping_of(policy_from({"window_tokens": 200_000}))["window_tokens"] == 200_000
+    assert (Policy().window_tokens, Policy().window) == (None, 200_000)

@@ -67,12 +67,12 @@ def replays(
                 )
 
 
-def _window(heap: Heap, policy: Policy, pricing: Pricing) -> int:
-    """Return the policy's window, or the model's where the policy leaves it as it is."""
-    if policy.window_tokens != Policy().window_tokens or not heap.calls:
+def _window(heap: Heap, policy: Policy, pricing: Pricing) -> int | None:
+    """Return the policy's window, or the model's where the policy names none; None where neither is known."""
+    if policy.window_tokens is not None or not heap.calls:
         return policy.window_tokens
     largest = max(sum(call.tokens) for call in heap.calls)
-    return pricing.window(heap.calls[-1], largest) or policy.window_tokens
+    return pricing.window(heap.calls[-1], largest)
 
 
 def document(found: Sequence[Sequence[ReplayReport]], policy: Policy) -> Json:

@@ -275,7 +275,7 @@ class _Run:
         bill.equivalents += cost
         bill.usd = None if usd is None or bill.usd is None else bill.usd + usd
         bill.peak = max(bill.peak, served.input)
-        room = max(1, self._policy.window_tokens - self._policy.reserve_tokens)
+        room = max(1, self._policy.window - self._policy.reserve_tokens)
         bill.red += served.input > RED * room
         bill.yellow += YELLOW * room < served.input <= RED * room
         return served, usd

@@ -3,7 +3,7 @@
 version: 1
 trigger: on_demand            on_demand | economic | eager
 budget_tokens: 120000         or budget_share: 0.6 of the window less the output's room
-window_tokens: 200000
+window_tokens: 200000         without it the model's own
 reserve_tokens: 0             room kept for the output
 keep_recent_calls: 3
 minor_calls: 4                age at which an object is young no more
@@ -24,13 +24,15 @@ rules:                        in order; the first that fits an object decides
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, Literal, NoReturn, TypeVar, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 from ctxheap.heap.model import Part
+from ctxheap.reclaim.policy_keys import Keys
+from ctxheap.reclaim.policy_keys import PolicyError as PolicyError  # noqa: PLC0414 -- offered from here
 
 Action = Literal["dedupe", "truncate", "evict", "pin", "compact"]
 Trigger = Literal["on_demand", "economic", "eager"]
@@ -45,12 +47,6 @@ BUDGET_SHARE: Final = 0.5
 EXPECTED_CALLS: Final = 40
 MAX_COMPACTIONS: Final = 5
 READS: Final = ("Read", "read_file", "view_file", "open_file")
-
-T = TypeVar("T")
-
-
-class PolicyError(ValueError):
-    """Say which key of a policy cannot be used, its value and what would do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +135,7 @@ class Policy:
     Attributes:
         budget_tokens: The size of prompt above which `on_demand` acts, in tokens; None: by share.
         budget_share: The same as a share of the window less `reserve_tokens`, 0 to 1.
+        window_tokens: The window in tokens; None: the model's own where it is known, else 200,000.
         reserve_tokens: Room that is kept for the output, in tokens.
         keep_recent_calls: Objects born in the newest calls are neither evicted nor compacted; 3 at
             least (SPEC 8). Truncation may act on them: what was not sent yet is cut for free.
@@ -154,7 +151,7 @@ class Policy:
     trigger: Trigger = "on_demand"
     budget_tokens: int | None = None
     budget_share: float = BUDGET_SHARE
-    window_tokens: int = WINDOW_TOKENS
+    window_tokens: int | None = None
     reserve_tokens: int = 0
     keep_recent_calls: int = KEEP_RECENT_CALLS
     minor_calls: int = MINOR_CALLS
@@ -167,7 +164,12 @@ class Policy:
         """Return the budget in tokens."""
         if self.budget_tokens is not None:
             return self.budget_tokens
-        return int(self.budget_share * max(0, self.window_tokens - self.reserve_tokens))
+        return int(self.budget_share * max(0, self.window - self.reserve_tokens))
+
+    @property
+    def window(self) -> int:
+        """Return the window in tokens, a usual one where the policy names none."""
+        return WINDOW_TOKENS if self.window_tokens is None else self.window_tokens
 
 
 def default_policy() -> Policy:
@@ -199,27 +201,24 @@ def load_policy(path: Path) -> Policy:
 
 def _parse(text: str) -> object:
     try:
-        import yaml  # noqa: PLC0415 -- only files need it, the agent's own process does not
+        from ctxheap.reclaim import policy_yaml  # noqa: PLC0415 -- only files need it, the agent's own process does not
     except ImportError as error:
         raise PolicyError('PyYAML is missing; run: pip install "ctxheap[profile]"') from error
-    try:
-        return cast("object", yaml.safe_load(text))
-    except yaml.YAMLError as error:
-        raise PolicyError(f"no YAML: {error}") from error
+    return policy_yaml.parse(text)
 
 
 def policy_from(data: object) -> Policy:
     """Return the policy that a mapping describes; raises `PolicyError` with key, value and remedy."""
-    keys = _Keys("", data)
+    keys = Keys("", data)
     if (version := keys.whole("version", VERSION)) != VERSION:
-        raise PolicyError(f"version: {version!r}; this release reads version {VERSION}")
+        raise PolicyError(f"version: {version}; this release reads version {VERSION}")
     policy = Policy(
         rules=tuple(_rule(f"rules[{i}]", item) for i, item in enumerate(keys.items("rules"))),
         pins=tuple(_match(f"pins[{i}]", item) for i, item in enumerate(keys.items("pins"))),
-        trigger=keys.choice("trigger", get_args(Trigger), "on_demand"),
+        trigger=_trigger(keys),
         budget_tokens=keys.whole("budget_tokens", None, least=1),
         budget_share=keys.share("budget_share", BUDGET_SHARE),
-        window_tokens=keys.whole("window_tokens", WINDOW_TOKENS, least=1),
+        window_tokens=keys.whole("window_tokens", None, least=1),
         reserve_tokens=keys.whole("reserve_tokens", 0),
         keep_recent_calls=keys.whole("keep_recent_calls", KEEP_RECENT_CALLS, least=KEEP_RECENT_CALLS),
         minor_calls=keys.whole("minor_calls", MINOR_CALLS, least=1),
@@ -232,9 +231,9 @@ def policy_from(data: object) -> Policy:
 
 
 def _rule(where: str, data: object) -> Rule:
-    keys = _Keys(where, data)
+    keys = Keys(where, data)
     rule = Rule(
-        action=keys.choice("action", get_args(Action), None),
+        action=keys.choice("action", get_args(Action)),
         match=_match(f"{where}.match", keys.take("match", {})),
         when=_when(keys.inner("when")),
         max_tokens=keys.whole("max_tokens", TRUNCATE_TOKENS, least=1),
@@ -245,25 +244,37 @@ def _rule(where: str, data: object) -> Rule:
 
 
 def _match(where: str, data: object) -> Match:
-    keys = _Keys(where, data)
+    keys = Keys(where, data)
     match = Match(keys.globs("tags"), keys.globs("tools"), keys.words("signature"), keys.words("contains"))
     keys.close()
     return match
 
 
-def _when(keys: _Keys) -> When:
+def _when(keys: Keys) -> When:
     when = When(
         superseded=keys.flag("superseded"),
         older_calls=keys.whole("older_calls", 0),
         idle_calls=keys.whole("idle_calls", 0),
-        generation=keys.choice("generation", (*get_args(Generation), None), None),
+        generation=_generation(keys),
         min_tokens=keys.whole("min_tokens", 0),
     )
     keys.close()
     return when
 
 
-def _cache(keys: _Keys) -> CacheAssumptions:
+def _trigger(keys: Keys) -> Trigger:
+    found: Trigger = keys.choice("trigger", get_args(Trigger)) if keys.has("trigger") else "on_demand"
+    return found
+
+
+def _generation(keys: Keys) -> Generation | None:
+    found: Generation | None = (
+        keys.choice("generation", get_args(Generation)) if keys.has("generation") else None
+    )
+    return found
+
+
+def _cache(keys: Keys) -> CacheAssumptions:
     cache = CacheAssumptions(
         ttl_seconds=keys.whole("ttl_seconds", None, least=1),
         expected_calls=keys.whole("expected_calls", EXPECTED_CALLS, least=1),
@@ -298,79 +309,3 @@ def _changed(item: object, usual: object, *, leave: Sequence[str] = ()) -> dict[
         name: list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
         for name, value in kept.items()
     }
-
-
-class _Keys:
-    """Take typed values out of a mapping, and name what is left over or of the wrong kind."""
-
-    def __init__(self, where: str, data: object) -> None:
-        if not isinstance(data, Mapping):
-            raise PolicyError(f"{where or 'policy'}: {data!r}; a mapping is wanted")
-        self._where = where
-        self._left: dict[object, object] = dict(cast("Mapping[object, object]", data))
-        self._taken: list[str] = []
-
-    def take(self, key: str, default: object) -> object:
-        self._taken.append(key)
-        return self._left.pop(key, default)
-
-    def inner(self, key: str) -> _Keys:
-        return _Keys(self._name(key), self.take(key, {}))
-
-    def items(self, key: str) -> Sequence[object]:
-        value = self.take(key, [])
-        return cast("list[object]", value) if isinstance(value, list) else self._refuse(key, value, "a list")
-
-    def whole(self, key: str, default: T, *, least: int = 0) -> int | T:
-        value = self.take(key, default)
-        if value is default:
-            return default
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            self._refuse(key, value, f"a whole number from {least}")
-        return value
-
-    def share(self, key: str, default: float) -> float:
-        return self._number(key, default, lambda value: 0 < value <= 1, "a number above 0, 1 at most")
-
-    def factor(self, key: str) -> float | None:
-        return self._number(key, None, lambda value: value >= 0, "a number from 0")
-
-    def _number(self, key: str, default: T, is_fine: Callable[[float], bool], wanted: str) -> float | T:
-        value = self.take(key, default)
-        if value is default:
-            return default
-        if not isinstance(value, int | float) or isinstance(value, bool) or not is_fine(value):
-            return self._refuse(key, value, wanted)
-        return float(value)
-
-    def flag(self, key: str) -> bool:
-        value = self.take(key, False)
-        return value if isinstance(value, bool) else self._refuse(key, value, "true or false")
-
-    def words(self, key: str) -> str:
-        value = self.take(key, "")
-        return value if isinstance(value, str) else self._refuse(key, value, "text in quotes")
-
-    def globs(self, key: str) -> tuple[str, ...]:
-        value = self.take(key, [])
-        found = cast("list[object]", value) if isinstance(value, list) else [value]
-        names = tuple(item for item in found if isinstance(item, str) and item)
-        return names if len(names) == len(found) else self._refuse(key, found, "a list of names, * for any")
-
-    def choice(self, key: str, allowed: tuple[T, ...], default: object) -> T:
-        value = self.take(key, default)
-        for item in allowed:
-            if item == value:
-                return item
-        return self._refuse(key, value, f"one of {', '.join(str(item) for item in allowed)}")
-
-    def close(self) -> None:
-        """Refuse what no one asked for: a misspelt key would silently do nothing."""
-        for key, value in self._left.items():
-            raise PolicyError(f"{self._name(str(key))}: {value!r}; known here: {', '.join(self._taken)}")
-
-    def _name(self, key: str) -> str:
-        return f"{self._where}.{key}" if self._where else key
-
-    def _refuse(self, key: str, value: object, wanted: str) -> NoReturn:
-        raise PolicyError(f"{self._name(key)}: {value!r}; {wanted} is wanted")
