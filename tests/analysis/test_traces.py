@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ctxheap.analysis.study import Study, study
 from ctxheap.analysis.trace_groups import WEEK_NS
 from ctxheap.analysis.trace_records import Forced, Verdict
-from ctxheap.analysis.traces import Tracer, group, signature, suspect_edges, trace
+from ctxheap.analysis.traces import Tracer, group, signature, suspect_edges, trace, unforced
 from ctxheap.heap.evidence import Use
 from ctxheap.heap.facts.records import Repeat
 from ctxheap.heap.model import Kind, Usage
@@ -113,14 +113,14 @@ def test_without_a_source_of_its_arguments_the_message_list_holds_a_call() -> No
     assert walked(found, HITS) == [(SEARCH, "history", "Stuck", True), (HITS, "pair", "Stuck", False)]
 
 
-def test_what_was_not_idle_for_long_is_unknown_and_all_of_it_suspect() -> None:
+def test_what_was_not_idle_for_long_is_unknown_and_what_the_api_does_not_force_is_suspect() -> None:
     found = chain()
     found.uses += [Use(HITS, 8, "handle", 1.0, "used")]
 
     assert walked(found, HITS) == [
         (TASK, "root", "Expected", False),
         (SEARCH, "derivation", "Unknown", True),
-        (HITS, "pair", "Unknown", True),
+        (HITS, "pair", "Unknown", False),
     ]
 
 
@@ -218,6 +218,27 @@ def test_equal_signatures_are_one_leak_with_money_per_week() -> None:
     assert leaks[0].usd_per_week == pytest.approx(2.0)
     assert leaks[0].example is second
     assert (leaks[1].dead_usd, leaks[1].usd_per_week) == (None, None)
+
+
+def test_a_result_that_leaves_its_call_in_need_makes_the_edge_suspect_that_holds_both() -> None:
+    found = chain()
+    found.superseded = [Superseded(HITS, PAGE, "invalidated", 6)]
+    found.uses = [Use(TASK, 1, "argument", 1.0, "used"), Use(SEARCH, 12, "argument", 1.0, "used")]
+
+    nodes = trace(studied(found), HITS).nodes
+
+    assert [node.number for node in nodes if node.is_suspect] == [SEARCH]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
+def test_no_forced_edge_is_suspect_and_some_edge_is_where_one_was(steps: list[tuple[bool, bool]]) -> None:
+    is_forced = [False, *(forced for _, forced in steps)]
+    suspects = {place for place, (suspect, _) in enumerate(steps, start=1) if suspect}
+
+    found = unforced(suspects, is_forced)
+
+    assert not any(is_forced[place] for place in found)
+    assert found or all(is_forced[1 : min(suspects, default=0) + 1])
 
 
 VERDICTS: list[Verdict] = ["Expected", "Stuck", "Unknown"]

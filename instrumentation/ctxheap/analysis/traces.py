@@ -19,6 +19,7 @@ leak traces (SPEC 6), whose signature of the suspect edges groups the same leak 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from ctxheap.analysis.study import Study
 from ctxheap.analysis.trace_groups import group, signature
@@ -29,11 +30,24 @@ from ctxheap.heap.retain import Edge, EdgeKind, edges_of, roots_at
 from ctxheap.heap.retained import argument_sources
 from ctxheap.heap.subject import base_of
 
-__all__ = ["Forced", "Leaks", "Node", "Trace", "Tracer", "group", "signature", "suspect_edges", "trace"]
+__all__ = [
+    "Forced",
+    "Leaks",
+    "Node",
+    "Trace",
+    "Tracer",
+    "group",
+    "signature",
+    "suspect_edges",
+    "trace",
+    "unforced",
+]
 
 RECENT_CALLS = 10
 """Calls whose price per token is taken for the money to come (SPEC 6, step 9)."""
 MAX_NODES = 64
+FORCED: tuple[Hold, ...] = ("pair", "turn")
+"""Edges that the provider's API asks for: no fault of the application."""
 
 
 class Tracer:
@@ -113,7 +127,10 @@ class Tracer:
         self, path: Sequence[tuple[int, Hold]], call: int, sizes: Mapping[int, int]
     ) -> tuple[Node, ...]:
         verdicts: list[Verdict] = [self._verdict(number, call) for number, _ in path]
-        suspects = suspect_edges(verdicts, starts_in_history=path[0][1] == "history")
+        suspects = unforced(
+            suspect_edges(verdicts, starts_in_history=path[0][1] == "history"),
+            [hold in FORCED for _, hold in path],
+        )
         return tuple(
             self._node(step, call, sizes, verdict=verdicts[place], is_suspect=place in suspects)
             for place, step in enumerate(path)
@@ -137,7 +154,7 @@ class Tracer:
             hold=hold,
             verdict=verdict,
             is_suspect=is_suspect,
-            is_forced=hold in ("pair", "turn"),
+            is_forced=hold in FORCED,
             tokens=sizes[number],
             drag_calls=self._drag_calls(number, call),
         )
@@ -222,6 +239,21 @@ def suspect_edges(verdicts: Sequence[Verdict], *, starts_in_history: bool) -> se
     stuck = next((place for place in below if verdicts[place] == "Stuck"), len(verdicts) - 1)
     found = {place for place in below if place <= stuck}
     return found if starts_in_history or needed >= 0 else found - {0}
+
+
+def unforced(suspects: AbstractSet[int], is_forced: Sequence[bool]) -> set[int]:
+    """Return the places of suspect edges with no forced one among them.
+
+    What the API forces together leaves together: where only forced edges are suspect, the edge that
+    holds the whole is, unless a root is at its top.
+    """
+    found = {place for place in suspects if not is_forced[place]}
+    if found or not suspects:
+        return found
+    top = min(suspects)
+    while is_forced[top]:
+        top -= 1
+    return {top} if top > 0 else set()
 
 
 def _holds_on(edge: Edge) -> bool:
