@@ -171,6 +171,25 @@ def test_growth_since_the_baseline_fails_and_new_agents_pass(tmp_path: Path) -> 
     assert grown.out.startswith("agent without a name: peak context ")
 
 
+def test_what_a_baseline_lacks_is_said_not_to_be_compared(tmp_path: Path) -> None:
+    base = tmp_path / "base.json"
+    base.write_text('{"baseline": 1, "agents": {"": {"peak": 1000000}, "gone": {"peak": 1}}}')
+    path = planted(tmp_path / "one.json", results=8)
+
+    told = check(path, "--baseline", str(base), home=tmp_path)
+    made = json.loads(check(path, "--baseline", str(base), "--json", home=tmp_path).out)
+
+    assert told == Outcome(
+        0,
+        f"1 session within bounds: growth 10 % since {base} (not compared: figures of 1 agent)\n",
+        f"ctxheap: agent without a name: not compared, since {base} lacks it: "
+        "billed, context growth, billed without later use\n",
+    )
+    assert made["uncompared"] == [
+        {"agent": "", "figures": ["tokens_per_call", "growth_per_call", "dead_per_call"]}
+    ]
+
+
 def test_saving_a_baseline_leaves_no_other_file(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -356,6 +375,7 @@ def test_json_says_what_failed(tmp_path: Path) -> None:
             },
         ],
         "unknown": [],
+        "uncompared": [],
         "unread": [],
         "sessions": 1,
     }
@@ -370,6 +390,7 @@ def test_json_says_that_all_is_well(tmp_path: Path) -> None:
         "passed": True,
         "breaches": [],
         "unknown": [],
+        "uncompared": [],
         "unread": [],
         "sessions": 2,
     }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxheap_collector.report.baseline import baseline_of, document, grown, load
+from ctxheap_collector.report.baseline import baseline_of, document, grown, load, uncompared
 from ctxheap_collector.report.breach_lines import breach_line
 from ctxheap_collector.report.contract import Context, Profile, ProfileError, SessionProfile
 from report.samples import profile, session
@@ -83,6 +83,16 @@ def test_shrinking_context_of_before_may_shrink_less_by_the_bound_only() -> None
 def test_new_agents_and_new_figures_pass() -> None:
     assert grown(profile(sized("new", 90_000)), {"b": {"peak": 1.0}}, growth=0) == []
     assert grown(profile(sized("b", 90_000)), {"b": {}}, growth=0) == []
+
+
+def test_new_agents_and_new_figures_are_named_and_nothing_else_is() -> None:
+    made = profile(sized("b", 10), sized("new", 9), sized("old", 9))
+    before = baseline_of(profile(sized("old", 1), sized("gone", 1))) | {"b": {"peak": 1.0}}
+
+    assert [(each.agent, each.figures) for each in uncompared(made, before)] == [
+        ("b", ("tokens_per_call", "growth_per_call", "dead_per_call")),
+        ("new", ("peak", "tokens_per_call", "growth_per_call", "dead_per_call")),
+    ]
 
 
 def test_agents_that_are_gone_pass() -> None:

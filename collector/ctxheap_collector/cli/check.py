@@ -15,7 +15,7 @@ from ctxheap_collector.cli.world import World
 
 if TYPE_CHECKING:
     from ctxheap_collector.cli.inputs import Commands
-    from ctxheap_collector.report.baseline import Figures
+    from ctxheap_collector.report.baseline import Figures, Uncompared
     from ctxheap_collector.report.bounds import Bounds, Breach, Unknown
     from ctxheap_collector.report.contract import Profile
 
@@ -57,6 +57,7 @@ class Result:
     made: Profile
     breaches: tuple[Breach, ...]
     unknown: tuple[Unknown, ...]
+    uncompared: tuple[Uncompared, ...]
     unread: tuple[str, ...]
 
     @property
@@ -157,7 +158,7 @@ def _baseline(request: Request) -> Figures:
 
 
 def _check(request: Request, baseline: Figures, world: World) -> Result:
-    from ctxheap_collector.report.baseline import grown  # noqa: PLC0415 -- keeps --help quick
+    from ctxheap_collector.report.baseline import grown, uncompared  # noqa: PLC0415 -- keeps --help quick
     from ctxheap_collector.report.bounds import broken, unknown  # noqa: PLC0415 -- the same
     from ctxheap_collector.report.contract import Options  # noqa: PLC0415 -- the same
 
@@ -170,6 +171,7 @@ def _check(request: Request, baseline: Figures, world: World) -> Result:
         made=made,
         breaches=(*broken(made, request.bounds), *grown(made, baseline, growth=request.growth)),
         unknown=tuple(unknown(made, request.bounds)),
+        uncompared=tuple(uncompared(made, baseline)) if request.baseline is not None else (),
         unread=missing if made.sessions or missing else (f"no transcript in {', '.join(request.paths)}",),
     )
 
@@ -197,17 +199,22 @@ def _save(request: Request, result: Result, world: World) -> None:
 
 
 def _print(request: Request, result: Result, world: World) -> None:
-    from ctxheap_collector.report.breach_lines import breach_line, unknown_lines  # noqa: PLC0415 -- needs rich
+    from ctxheap_collector.report.breach_lines import (  # noqa: PLC0415 -- needs rich
+        breach_line,
+        uncompared_lines,
+        unknown_lines,
+    )
 
     if request.is_json:
         world.say(json.dumps(_document(result), indent=2))
     else:
         for breach in result.breaches:
             world.say(breach_line(breach))
-    for words in (*unknown_lines(result.unknown), *result.unread):
+    new = uncompared_lines(result.uncompared, str(request.baseline))
+    for words in (*unknown_lines(result.unknown), *new, *result.unread):
         world.tell(words)
     if result.code is Exit.FINE and not request.is_json:
-        world.say(_within(request, len(result.made.sessions)))
+        world.say(_within(request, result))
 
 
 def _document(result: Result) -> dict[str, object]:
@@ -216,16 +223,19 @@ def _document(result: Result) -> dict[str, object]:
         "passed": result.code is Exit.FINE,
         "breaches": [breach.to_json() for breach in result.breaches],
         "unknown": [each.to_json() for each in result.unknown],
+        "uncompared": [each.to_json() for each in result.uncompared],
         "unread": list(result.unread),
         "sessions": len(result.made.sessions),
     }
 
 
-def _within(request: Request, sessions: int) -> str:
+def _within(request: Request, result: Result) -> str:
     from ctxheap_collector.report.breach_lines import bounds_words  # noqa: PLC0415 -- needs rich
     from ctxheap_collector.report.figures import plural  # noqa: PLC0415 -- keeps --help quick
 
     words = bounds_words(request.bounds)
     if request.baseline is not None:
-        words.append(f"growth {100 * request.growth:g} % since {request.baseline}")
-    return f"{plural(sessions, 'session')} within bounds: {', '.join(words)}"
+        new = result.uncompared
+        apart = f" (not compared: figures of {plural(len(new), 'agent')})" if new else ""
+        words.append(f"growth {100 * request.growth:g} % since {request.baseline}{apart}")
+    return f"{plural(len(result.made.sessions), 'session')} within bounds: {', '.join(words)}"

@@ -20,18 +20,29 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Final, cast
 
 from ctxheap_collector.report.bounds import Breach
 from ctxheap_collector.report.contract import Profile, ProfileError, SessionProfile
+from ctxheap_collector.report.row import Row
 
 VERSION: Final = 1
 # Smaller growth is chance: a longer question, another date in a prompt.
 LEAST_TOKENS: Final = 50.0
 
 Figures = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncompared(Row):
+    """Say that a baseline lacks these figures of an agent, so that nobody knows whether they grew."""
+
+    agent: str
+    figures: tuple[str, ...]
+
 
 _KEPT: Final[Mapping[str, Callable[[SessionProfile], float]]] = {
     "peak": lambda session: session.context.peak,
@@ -56,7 +67,7 @@ def grown(profile: Profile, baseline: Figures, *, growth: float, least: float = 
 
     Args:
         profile: The profile of now.
-        baseline: The figures of then; agents and figures that it lacks are new and pass.
+        baseline: The figures of then; agents and figures that it lacks are new and pass (`uncompared`).
         growth: Largest growth allowed, 0.1 for a tenth.
         least: Growth of up to so many tokens is never a breach.
     """
@@ -66,6 +77,15 @@ def grown(profile: Profile, baseline: Figures, *, growth: float, least: float = 
         for name, value in figures.items()
         if (before := baseline.get(agent, {}).get(name)) is not None
         and value > (bound := round(before + max(growth * abs(before), least), 1))
+    ]
+
+
+def uncompared(profile: Profile, baseline: Figures) -> list[Uncompared]:
+    """Return the agents, and the figures of others, of now that a baseline lacks."""
+    return [
+        Uncompared(agent=agent, figures=lacking)
+        for agent, figures in baseline_of(profile).items()
+        if (lacking := tuple(name for name in figures if name not in baseline.get(agent, {})))
     ]
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from ctxheap_collector.report.baseline import Uncompared
 from ctxheap_collector.report.bounds import Bounds, Breach, Unknown
 from ctxheap_collector.report.family import short_id
 from ctxheap_collector.report.figures import plural
@@ -86,6 +87,14 @@ def unknown_lines(found: Sequence[Unknown]) -> Iterator[str]:
         name = f"model {printable(model)}" if model else "a model without a name"
         cause = _CAUSES[figure].format(name, plural(count, "session"))
         yield f"{cause}; {_NAMED if model else _NAMELESS[figure]}"
+
+
+def uncompared_lines(found: Sequence[Uncompared], baseline: str) -> Iterator[str]:
+    """Yield what a baseline says nothing about, a line an agent."""
+    for each in found:
+        agent = f"agent {printable(each.agent) or 'without a name'}"
+        names = ", ".join(_FORMS[name].name for name in each.figures)
+        yield f"{agent}: not compared, since {printable(baseline)} lacks it: {names}"
 
 
 def bounds_words(bounds: Bounds) -> list[str]:
