@@ -41,7 +41,7 @@ def sums(paths: list[str], policy: Policy) -> dict[str, dict[str, float]]:
     """Return calls, tokens, savings and regrets by trigger."""
     totals = {trigger: Counter[str]() for trigger in TRIGGERS}
     begun = time.perf_counter()
-    for reports in replays(paths, policy, triggers=TRIGGERS):
+    for reports in replays(paths, policy, triggers=TRIGGERS).sessions:
         for report in reports:
             totals[report.trigger].update(
                 sessions=1,

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cli.worlds import Pipe
 from ctxheap_collector.cli.exits import Exit
 from ctxheap_collector.cli.main import main
@@ -107,8 +109,49 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
     assert err == 'ctxheap: rich, genai-prices and pyyaml missing; run: pip install "ctxheap[profile]"\n'
 
 
+def test_a_session_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    code, out, err = run(tmp_path, "--session", "none", "--json", str(chat(tmp_path)))
+
+    assert (code, out) == (Exit.USAGE, "")
+    assert err == "ctxheap: there is no session 'none'; the largest are chat\n"
+
+
 def test_no_session_is_wrong_use(tmp_path: Path) -> None:
-    code, _, err = run(tmp_path, "--session", "none", str(chat(tmp_path)))
+    code, _, err = run(tmp_path, str(tmp_path))
 
     assert code == Exit.USAGE
-    assert err == f"ctxheap: no session in {tmp_path / 'chat.json'}\n"
+    assert err == f"ctxheap: no session in {tmp_path}\n"
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_an_input_that_cannot_be_read_is_told_beside_those_that_can(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    missing = tmp_path / "missing.jsonl"
+
+    code, out, err = run(tmp_path, *flags, str(chat(tmp_path)), str(missing))
+
+    assert code == Exit.USAGE
+    assert "on_demand" in out
+    assert err.startswith(f"ctxheap: {missing}: ")
+
+
+def test_the_order_of_paths_changes_nothing_and_all_sessions_are_summed(tmp_path: Path) -> None:
+    first, second = chat(tmp_path), tmp_path / "again.json"
+    second.write_bytes(first.read_bytes())
+
+    code, out, _ = run(tmp_path, "--json", str(first), str(second))
+    _, turned, _ = run(tmp_path, "--json", str(second), str(first))
+    _, text, _ = run(tmp_path, str(first), str(second))
+
+    document = json.loads(out)
+    rows = document["replays"]
+    assert (code, out) == (Exit.FINE, turned)
+    assert [file["path"] for file in document["files"]] == [str(second), str(first)]
+    assert [total["sessions"] for total in document["totals"]] == [2, 2, 2]
+    for number, total in enumerate(document["totals"]):
+        each = rows[number::3]
+        assert total["trigger"] == each[0]["trigger"] == each[1]["trigger"]
+        assert total["net_equivalents"] == pytest.approx(sum(row["net_equivalents"] for row in each))
+        assert total["replayed"]["input"] == sum(row["replayed"]["input"] for row in each)
+    assert "all 2 sessions: " in text

@@ -45,7 +45,9 @@ def test_replay_of_the_policy_gives_about_the_net_that_was_promised(tmp_path: Pa
     paths = [polling(tmp_path, "spool", steps=40), polling(tmp_path, "mail", steps=25)]
     both, policy = advise(paths, options=Options())
 
-    reports = [report for reports in replays(paths, policy, triggers=["economic"]) for report in reports]
+    reports = [
+        report for reports in replays(paths, policy, triggers=["economic"]).sessions for report in reports
+    ]
 
     promised = sum(row.net_tokens for row in both.suggestions if row.accepted and row.action != "pin")
     assert sum(report.net_equivalents for report in reports) == pytest.approx(promised, rel=0.1)

@@ -15,6 +15,7 @@ from ctxheap_collector.cli.world import Progress, World
 if TYPE_CHECKING:
     from ctxheap_collector.report.advice import Advice
     from ctxheap_collector.report.contract import FileReport, Options, Profile
+    from ctxheap_collector.report.replays import Replays
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] -- argparse has no public name for it
 
@@ -105,7 +106,7 @@ def selected(made: Profile, session: str | None) -> Profile:
         raise CommandError(str(error)) from error
 
 
-def unread(made: Profile | Advice, paths: Sequence[str]) -> Iterator[str]:
+def unread(made: Profile | Advice | Replays, paths: Sequence[str]) -> Iterator[str]:
     """Yield, with the reason, the inputs that gave nothing and were named, all where none gave anything."""
     is_empty = not any(report.sessions for report in made.files)
     for report in made.files:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from ctxheap_collector.cli.exits import CommandError, Exit
-from ctxheap_collector.cli.inputs import add_inputs, check_extra
+from ctxheap_collector.cli.inputs import add_inputs, batch, check_extra, unread
 from ctxheap_collector.cli.world import World
 
 if TYPE_CHECKING:
-    from ctxheap.analysis.replay_records import ReplayReport
     from ctxheap.reclaim.policy import Policy, Trigger
     from ctxheap_collector.cli.inputs import Commands
 
@@ -86,21 +85,30 @@ def _policy(request: Request) -> Policy:
 
 
 def _print(request: Request, policy: Policy, world: World) -> Exit:
-    from ctxheap_collector.report.contract import ProfileError  # noqa: PLC0415 -- keeps --help quick
-    from ctxheap_collector.report.replays import document, lines, replays  # noqa: PLC0415 -- the same
+    from ctxheap_collector.report.replays import document, lines, replays, total_lines  # noqa: PLC0415 -- keeps --help quick
 
-    try:
-        found: list[tuple[ReplayReport, ...]] = []
-        for reports in replays(
-            request.paths, policy, triggers=request.triggers, session=request.session, prices=request.prices
-        ):
-            found.append(reports)
-            if not request.is_json:
-                print(*lines(reports), "", sep="\n", file=world.out)
-    except ProfileError as error:
-        raise CommandError(str(error)) from error
+    made = batch(
+        lambda progress: replays(
+            request.paths,
+            policy,
+            triggers=request.triggers,
+            session=request.session,
+            prices=request.prices,
+            progress=progress,
+        ),
+        request.paths,
+        world,
+    )
     if request.is_json:
-        print(json.dumps(document(found, policy), ensure_ascii=False), file=world.out)
-    elif not found:
+        print(json.dumps(document(made, policy), ensure_ascii=False), file=world.out)
+    else:
+        for reports in made.sessions:
+            print(*lines(reports), "", sep="\n", file=world.out)
+        if total := list(total_lines(made)):
+            print(*total, sep="\n", file=world.out)
+    missing = list(unread(made, request.paths))
+    for reason in missing:
+        world.tell(reason)
+    if not made.sessions and not missing:
         world.tell(f"no session in {', '.join(request.paths)}")
-    return Exit.FINE if found else Exit.USAGE
+    return Exit.USAGE if missing or not made.sessions else Exit.FINE

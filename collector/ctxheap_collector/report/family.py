@@ -111,14 +111,19 @@ def select(profile: Profile, wanted: str) -> Profile:
 
 def _not_one(wanted: str, found: Sequence[SessionProfile], profile: Profile) -> str:
     if found:
-        return f"{len(found)} sessions begin with {wanted!r}: {_some(found)}; give more of the id"
-    if not profile.sessions:
-        count = sum(report.sessions for report in profile.files)
-        return f"there is no session {wanted!r} among the {count} read"
-    largest = [family.head for family in families(profile.sessions)]
+        names = _some([session.id for session in found])
+        return f"{len(found)} sessions begin with {wanted!r}: {names}; give more of the id"
+    largest = [family.head.id for family in families(profile.sessions)]
+    return no_session(wanted, largest, read=sum(report.sessions for report in profile.files))
+
+
+def no_session(wanted: str, largest: Sequence[str], *, read: int) -> str:
+    """Return that no id of `read` sessions begins as wanted, with the largest ones' where they are known."""
+    if not largest:
+        return f"there is no session {wanted!r} among the {read} read"
     return f"there is no session {wanted!r}; the largest are {_some(largest)}"
 
 
-def _some(sessions: Sequence[SessionProfile]) -> str:
-    names = ", ".join(session.id for session in sessions[:SUGGESTED])
-    return names if len(sessions) <= SUGGESTED else f"{names}, …"
+def _some(ids: Sequence[str]) -> str:
+    names = ", ".join(ids[:SUGGESTED])
+    return names if len(ids) <= SUGGESTED else f"{names}, …"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import yaml
 from yaml.events import AliasEvent
@@ -11,6 +11,7 @@ from yaml.events import AliasEvent
 from ctxheap.reclaim.policy_keys import PolicyError, shown
 
 if TYPE_CHECKING:
+    from yaml.events import Event
     from yaml.nodes import MappingNode, Node
 
 _LETTERS = 400
@@ -40,8 +41,9 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         """Return the next node; an alias is refused, since nine of them can stand for a billion items."""
         if self.check_event(AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call] -- the stubs leave it out
-            raise PolicyError(f"line {mark.line + 1}: an alias (*); write what it stands for")
+            event = cast("Event", self.peek_event())  # type: ignore[no-untyped-call]  # the stubs leave it out
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise PolicyError(f"line {line}: an alias (*); write what it stands for")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, object]:
