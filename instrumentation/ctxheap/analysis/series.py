@@ -135,7 +135,7 @@ def idle_bounds(study: Study, theta: ThetaOf | None = None) -> Callable[[str], f
 
     θ of the fleet where it is known. In a finished session else θ of the session's own gaps, over all
     tags while those of one are too few, else three calls: half the session, which SPEC 5.5 named
-    first, hid 31 of 64 labelled leaks. In a running session nothing else counts but what is surely dead.
+    first, hides 26 of 64 labelled leaks. In a running session nothing else counts but what is surely dead.
     """
     calls = len(study.heap.calls)
     own = None if study.is_running else own_theta(study)
