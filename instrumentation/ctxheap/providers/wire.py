@@ -19,7 +19,9 @@ import orjson
 
 from ctxheap.heap.model import Exchange, Part, Usage
 from ctxheap.heap.stitch import Chain
+from ctxheap.pace import breathe
 from ctxheap.providers import anthropic, openai
+from ctxheap.providers.encodings import plain
 from ctxheap.providers.increment import Decoded, decode
 from ctxheap.providers.json_fields import Fields, fields, items, objects, string
 
@@ -196,7 +198,7 @@ def _provider_of(host: str) -> str:
 
 def _body(response: Response) -> Fields:
     try:
-        body = fields(orjson.loads(response.body))
+        body = fields(orjson.loads(plain(response.body, response.content_encoding)))
     except ValueError as error:
         raise UnreadableError(f"the response is no JSON: {error}") from error
     if not body:
@@ -277,6 +279,7 @@ def _messages(
     message_parts = anthropic.message_parts if endpoint.format == "anthropic" else openai.message_parts
     added: list[Part] = []
     for index, message in enumerate(messages, decoded.kept):
+        breathe()
         made = message_parts(message, tools=tools, where=str(index))
         added += [outputs.get(part.identity) or before.get(part.identity, part) for part in made]
         ends.append(len(kept) + len(added))
