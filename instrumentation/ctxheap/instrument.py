@@ -10,7 +10,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from contextvars import Token
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, cast
@@ -46,7 +47,9 @@ class Runtime:
         meter_provider: MeterProvider | None = None,
         *,
         new_id: Callable[[], bytes] | None = None,
+        clock: Callable[[], int] | None = None,
     ) -> None:
+        self.now_ns = clock or time.time_ns
         self.settings = settings
         self.session_header = settings.session_header
         self.intake = Intake(self._handle, idle=self._idle, max_bytes=settings.queue_bytes)
@@ -65,13 +68,17 @@ class Runtime:
         self._hooks.install()
         capture.sink = self
 
-    def stop(self) -> None:
-        """Put everything back, and work off what was captured, within the time for the exit."""
+    def pause(self) -> None:
+        """Put everything back; what was captured is still worked off."""
         if capture.sink is self:
             capture.sink = None
         if self._hooks is not None:
             self._hooks.uninstall()
         self._patches.restore()
+
+    def stop(self) -> None:
+        """Put everything back, and work off what was captured, within the time for the exit."""
+        self.pause()
         self.intake.stop(self.settings.exit_seconds)
 
     def offer(self, call: Weighed) -> bool:
@@ -241,6 +248,24 @@ def _at_exit() -> None:
 def _after_fork() -> None:
     if _current.runtime is not None:
         _current.runtime.after_fork()
+
+
+@contextmanager
+def use_runtime(runtime: Runtime) -> Generator[None]:
+    """Capture with a runtime of one's own for a while, as tests do; what was on before comes back."""
+    before, _current.runtime = _current.runtime, None
+    if before is not None:
+        before.pause()
+    runtime.start()
+    _current.runtime = runtime
+    try:
+        yield
+    finally:
+        _current.runtime = None
+        runtime.stop()
+        if before is not None:
+            before.start()
+            _current.runtime = before
 
 
 class session:  # noqa: N801 -- used as a function

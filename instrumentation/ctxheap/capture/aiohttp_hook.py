@@ -83,7 +83,7 @@ def _begin(request: Any, method: str, url: Any) -> Flight | None:
 def _attach(flight: Flight, response: Any, plain: type, watched: type) -> None:
     flight.answer(response.status, response.headers, is_decoded=True)
     reader: Any = response.content
-    if reader.__class__ is not plain:
+    if reader.__class__ is not plain:  # of the very class, since ours has its layout
         flight.finish(cut=True)
         return
     for chunk in reader._buffer:

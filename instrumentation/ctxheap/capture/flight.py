@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, cast
@@ -23,6 +22,11 @@ class Sink(Protocol):
     @property
     def session_header(self) -> str:
         """Return the request header that names the session, "" for none."""
+        ...
+
+    @property
+    def now_ns(self) -> Callable[[], int]:
+        """Return the clock, in nanoseconds since the epoch."""
         ...
 
     def offer(self, call: Call) -> bool:
@@ -120,7 +124,7 @@ class Flight:
         self._first_ns = 0
         self._error = ""
         self._is_done = False
-        self._started_ns = time.time_ns()
+        self._started_ns = sink.now_ns()
 
     @guarded("flight.answer", None)
     def answer(self, status: int, headers: Headers, *, is_decoded: bool = False) -> None:
@@ -133,7 +137,7 @@ class Flight:
     def feed(self, chunk: bytes) -> None:
         """Keep a reference to a piece of the body."""
         if not self._first_ns:
-            self._first_ns = time.time_ns()
+            self._first_ns = self._sink.now_ns()
         self._size += len(chunk)
         if self._size <= MAX_RESPONSE_BYTES:
             self._chunks.append(chunk)
@@ -159,7 +163,7 @@ class Flight:
             self._chunks,
             cut or self._size > MAX_RESPONSE_BYTES,
             self._started_ns,
-            time.time_ns(),
+            self._sink.now_ns(),
             self._first_ns,
             self._context,
             self._scope,
