@@ -21,9 +21,8 @@ from ctxheap.capture.guard import faults, guarded
 from ctxheap.capture.hooks import import_hooks
 from ctxheap.capture.imports import ImportHooks
 from ctxheap.capture.intake import Counts, Intake, Weighed
-from ctxheap.capture.labels import Label
 from ctxheap.capture.patch import Patches
-from ctxheap.capture.scope import Scope, scope
+from ctxheap.capture.scope import Label, Scope, scope
 from ctxheap.settings import CaptureMode, Redact, Settings, from_environment
 
 if TYPE_CHECKING:

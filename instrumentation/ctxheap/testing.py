@@ -40,7 +40,7 @@ __all__ = ["CapturedCall", "CapturedCalls", "IncrementalIds", "captured"]
 
 
 class IncrementalIds(IdGenerator):
-    """Give trace and span ids 1, 2, 3, …"""
+    """Give trace and span ids that count from 1."""
 
     def __init__(self) -> None:
         self._traces = itertools.count(1)

@@ -5,7 +5,6 @@ A fault is counted, logged once a site, and swallowed; `strict` lets it through,
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
@@ -14,10 +13,6 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 D = TypeVar("D")
-
-_log = logging.getLogger("ctxheap")
-# Without a handler of its own the message would go to the host's standard error.
-_log.addHandler(logging.NullHandler())
 
 
 class Faults:
@@ -31,7 +26,17 @@ class Faults:
         """Count a fault, and log the first one of a site."""
         self.counts[site] += 1
         if self.counts[site] == 1:
-            _log.warning("ctxheap failed in %s and goes on without: %r", site, error, exc_info=error)
+            _log(site, error)
+
+
+def _log(site: str, error: BaseException) -> None:
+    import logging  # noqa: PLC0415 -- not needed while all is well
+
+    logger = logging.getLogger("ctxheap")
+    if not logger.handlers:
+        # Without a handler of its own the message would go to the host's standard error.
+        logger.addHandler(logging.NullHandler())
+    logger.warning("ctxheap failed in %s and goes on without: %r", site, error, exc_info=error)
 
 
 faults = Faults()

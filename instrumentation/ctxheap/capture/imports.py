@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from ctxheap.capture.guard import guarded
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+    from importlib.machinery import ModuleSpec
 
 Hook = Callable[[ModuleType], None]
 
 
-class ImportHooks(MetaPathFinder):
+class ImportHooks:
     """Watch for the import of some modules; each hook runs when its module has been executed."""
 
     def __init__(self, hooks: Mapping[str, Hook]) -> None:
@@ -23,8 +25,10 @@ class ImportHooks(MetaPathFinder):
 
     def install(self) -> None:
         """Run the hooks of the modules that are there and watch for the others."""
-        if self not in sys.meta_path:
-            sys.meta_path.insert(0, self)
+        # Not a subclass of what importlib.abc has: importing that takes as long as all of ours together.
+        finder = cast("MetaPathFinder", self)
+        if finder not in sys.meta_path:
+            sys.meta_path.insert(0, finder)
         for name, hook in self._hooks.items():
             module = sys.modules.get(name)
             spec = getattr(module, "__spec__", None)
@@ -34,8 +38,9 @@ class ImportHooks(MetaPathFinder):
 
     def uninstall(self) -> None:
         """Watch no more."""
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
+        finder = cast("MetaPathFinder", self)
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -44,17 +49,19 @@ class ImportHooks(MetaPathFinder):
         del path, target
         if fullname not in self._hooks or fullname in self._searching:
             return None
+        from importlib.util import find_spec  # noqa: PLC0415 -- only where something is hooked
+
         self._searching.add(fullname)
         try:
-            spec = importlib.util.find_spec(fullname)
+            spec = find_spec(fullname)
         finally:
             self._searching.discard(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Telling(spec.loader, self._hooks[fullname])
+            spec.loader = cast("Loader", _Telling(spec.loader, self._hooks[fullname]))
         return spec
 
 
-class _Telling(Loader):
+class _Telling:
     """Load as the other loader does, then call a hook."""
 
     def __init__(self, loader: Loader, hook: Callable[[ModuleType], object]) -> None:

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ctxheap.capture.scope import Label
 from ctxheap.heap.marks import MIN_CHARACTERS, Marks
 from ctxheap.heap.model import Part
 
 MAX_TEXTS = 1_000
 MAX_MADE = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """Say what some texts are; with an empty tag, that they are pinned."""
-
-    texts: tuple[str, ...]
-    tag: str = ""
-
-    @property
-    def weight(self) -> int:
-        """Return about how many bytes it keeps alive."""
-        return 500 + sum(map(len, self.texts))
 
 
 class Labels:

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Protocol
 from ctxheap import pace
 from ctxheap.capture.attempts import Attempts
 from ctxheap.capture.flight import Call
-from ctxheap.capture.labels import Label, Labels
+from ctxheap.capture.labels import Labels
 from ctxheap.capture.recent import Recent
+from ctxheap.capture.scope import Label
 from ctxheap.heap.live import LiveHeap
 from ctxheap.heap.model import Compaction, Exchange
 from ctxheap.heap.stitch import Assignment, Stitcher
 from ctxheap.providers.json_fields import fields, string
-from ctxheap.providers.wire import Reading, UnreadableError
+from ctxheap.providers.reading import Reading
+from ctxheap.providers.wire import UnreadableError
 from ctxheap.telemetry.record import Activity, Inference
 from ctxheap.tokens import counter_for
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from ctxheap.providers.wire import Prefix
+from ctxheap.providers.reading import Prefix
 
 MAX_REQUESTS = 256
 SAMPLE_BYTES = 64

@@ -1,4 +1,4 @@
-"""Hold what the application says about the calls it is about to make, in the caller's own context."""
+"""Hold what the application says about its calls and texts, in the caller's own context."""
 
 from __future__ import annotations
 
@@ -21,6 +21,19 @@ class Scope:
     agent: str = ""
     parent: str = ""
     activity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Say what some texts are; with an empty tag, that they are pinned."""
+
+    texts: tuple[str, ...]
+    tag: str = ""
+
+    @property
+    def weight(self) -> int:
+        """Return about how many bytes it keeps alive."""
+        return 500 + sum(map(len, self.texts))
 
 
 NOTHING = Scope()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ctxheap.capture.flight import Call
 from ctxheap.heap.live import Snapshot
 from ctxheap.heap.model import Exchange
-from ctxheap.providers.wire import Reading
+from ctxheap.providers.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)
