@@ -9,7 +9,12 @@ from wire.speech import CREATED, Json, Reply, Truth, data, pieces
 
 
 class Chat:
-    """Speak chat completions; `usage` says where a stream reports usage."""
+    """Speak chat completions.
+
+    Args:
+        stream_usage: Where a stream reports usage: `asked` (OpenAI: in a chunk of its own, when asked
+            for), `last` (Mistral: in the last chunk), `groq` (there too, under `x_groq`).
+    """
 
     def __init__(self, *, stream_usage: str = "asked") -> None:
         self._stream_usage = stream_usage
@@ -41,6 +46,12 @@ class Chat:
         for piece in pieces(reply.answer.text):
             yield _chunk(reply, {"content": piece})
         for index, use in enumerate(reply.answer.tools):
+            if self._stream_usage == "last":
+                # Mistral sends tool calls whole.
+                yield _chunk(
+                    reply, {"tool_calls": [{"index": index, **_tool_call(use.id, use.name, use.json)}]}
+                )
+                continue
             yield _chunk(reply, {"tool_calls": [{"index": index, **_tool_call(use.id, use.name, "")}]})
             for piece in pieces(use.json):
                 yield _chunk(reply, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})

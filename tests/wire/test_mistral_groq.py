@@ -15,7 +15,10 @@ from wire.compare import Agent, check
 from wire.script import QUESTION, SYSTEM, TOOLS, run_tool, schema
 
 TOOL_LIST: list[Any] = [
-    {"type": "function", "function": {"name": name, "description": f"Tool {name}.", "parameters": schema(name)}}
+    {
+        "type": "function",
+        "function": {"name": name, "description": f"Tool {name}.", "parameters": schema(name)},
+    }
     for name in TOOLS
 ]
 
@@ -47,9 +50,7 @@ def groq_plain(url: str) -> object:
 def groq_streamed(url: str) -> object:
     client = groq.Groq(api_key="none", base_url=url)
     return list(
-        client.chat.completions.create(
-            model="llama-3.3-70b", messages=begin(), tools=TOOL_LIST, stream=True
-        )
+        client.chat.completions.create(model="llama-3.3-70b", messages=begin(), tools=TOOL_LIST, stream=True)
     )
 
 
@@ -64,9 +65,11 @@ def mistral_plain(url: str) -> object:
 
 
 def mistral_streamed(url: str) -> object:
-    with Mistral(api_key="none", server_url=f"{url}/mistral") as client:
-        with client.chat.stream(model="mistral-large", messages=begin(), tools=TOOL_LIST) as events:
-            return list(events)
+    with (
+        Mistral(api_key="none", server_url=f"{url}/mistral") as client,
+        client.chat.stream(model="mistral-large", messages=begin(), tools=TOOL_LIST) as events,
+    ):
+        return list(events)
 
 
 AGENTS: Mapping[str, tuple[Agent, int]] = {

@@ -108,7 +108,10 @@ def httpx2_streamed(url: str) -> object:
 
 def httpx_async(url: str) -> object:
     async def one(to: str, body: bytes) -> bytes:
-        async with httpx.AsyncClient(headers=HEADERS) as client, client.stream("POST", to, content=body) as response:
+        async with (
+            httpx.AsyncClient(headers=HEADERS) as client,
+            client.stream("POST", to, content=body) as response,
+        ):
             return b"".join([piece async for piece in response.aiter_bytes()])
 
     return loop(url, lambda to, body: asyncio.run(one(to, body)), stream=True)
@@ -148,9 +151,11 @@ def urllib3_streamed(url: str) -> object:
 
 def aiohttp_plain(url: str) -> object:
     async def one(to: str, body: bytes) -> bytes:
-        async with aiohttp.ClientSession(headers=HEADERS) as client:
-            async with client.post(to, json=orjson.loads(body)) as response:
-                return await response.read()
+        async with (
+            aiohttp.ClientSession(headers=HEADERS) as client,
+            client.post(to, json=orjson.loads(body)) as response,
+        ):
+            return await response.read()
 
     return loop(url, lambda to, body: asyncio.run(one(to, body)), stream=False)
 
