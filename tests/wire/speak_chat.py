@@ -29,7 +29,9 @@ class Chat:
 
     def whole(self, reply: Reply) -> Json:
         """Return a chat completion."""
-        message: Json = {"role": "assistant", "content": reply.answer.text or None, "refusal": None}
+        # Mistral says "" where OpenAI says null.
+        nothing = "" if self._stream_usage == "last" else None
+        message: Json = {"role": "assistant", "content": reply.answer.text or nothing, "refusal": None}
         if reply.answer.reasoning and self._stream_usage == "asked":
             message["reasoning_content"] = reply.answer.reasoning
         if reply.answer.tools:

@@ -1,4 +1,4 @@
-"""LlamaIndex's function agent on an Anthropic model, plain and streaming."""
+"""LlamaIndex's function agent on a Mistral model, plain and streaming."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from llama_index.core.agent.workflow import AgentStream, FunctionAgent
 from llama_index.core.tools import FunctionTool
-from llama_index.llms.anthropic import Anthropic
+from llama_index.llms.mistralai import MistralAI
 
 from wire.compare import Agent, check
 from wire.script import QUESTION, SYSTEM, read_file, search, write_note
 
 
 def agent_of(url: str, *, streaming: bool) -> FunctionAgent:
-    model = Anthropic(model="claude-sonnet-4-5", api_key="none", base_url=url, max_tokens=1024)
+    model = MistralAI(model="mistral-large-latest", api_key="none", endpoint=f"{url}/mistral")
     tools: Any = [FunctionTool.from_defaults(tool) for tool in (read_file, search, write_note)]
     return FunctionAgent(tools=tools, llm=model, system_prompt=SYSTEM, streaming=streaming)
 
