@@ -51,7 +51,7 @@ class Runtime:
         self.now_ns = clock or time.time_ns
         self.settings = settings
         self.session_header = settings.session_header
-        self.intake = Intake(self._handle, idle=self._idle, max_bytes=settings.queue_bytes)
+        self.intake = Intake(self._handle, warm=self._warm, idle=self._idle, max_bytes=settings.queue_bytes)
         self._providers = tracer_provider, meter_provider
         self._new_id = new_id
         self._targets: Targets | None = None
@@ -80,6 +80,10 @@ class Runtime:
         self.pause()
         self.intake.stop(self.settings.exit_seconds)
 
+    def wake(self) -> None:
+        """Get ready for a call that has begun."""
+        self.intake.wake()
+
     def offer(self, call: Weighed) -> bool:
         """Take a finished call, label or activity in, without blocking."""
         return self.intake.offer(call)
@@ -98,6 +102,15 @@ class Runtime:
         engines = sys.modules.get("ctxheap.tokens.engines")
         if engines is not None:
             engines.__dict__["_lock"] = threading.Lock()  # the parent's worker may have held it
+
+    def _warm(self, _: None) -> None:
+        """Import and build what the first call needs, while that still waits for its answer."""
+        self._made()
+        if self._targets is not None:
+            self._targets.tracer()
+        from ctxheap.tokens import engine  # noqa: PLC0415 -- heavy
+
+        engine("o200k_base")
 
     def _handle(self, item: Weighed) -> None:
         self._made().handle(item)
@@ -230,7 +243,9 @@ def _register() -> None:
     _current.is_registered = True
     atexit.register(_at_exit)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_after_fork)
+        os.register_at_fork(
+            before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork
+        )
 
 
 @guarded("exit", None)
@@ -241,6 +256,18 @@ def _at_exit() -> None:
 
         pace.stop()
         runtime.flush(runtime.settings.exit_seconds)
+
+
+@guarded("fork", None)
+def _before_fork() -> None:
+    if _current.runtime is not None:
+        _current.runtime.intake.before_fork()
+
+
+@guarded("fork", None)
+def _after_fork_in_parent() -> None:
+    if _current.runtime is not None:
+        _current.runtime.intake.after_fork_in_parent()
 
 
 @guarded("fork", None)

@@ -42,7 +42,7 @@ class Settings:
     identity_key: bytes | None = None
     queue_bytes: int = 64 * 1024 * 1024
     memory_bytes: int = 64 * 1024 * 1024
-    exit_seconds: float = 3.0
+    exit_seconds: float = 5.0
     session_header: str = ""
     disabled: bool = False
 

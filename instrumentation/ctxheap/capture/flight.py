@@ -29,6 +29,10 @@ class Sink(Protocol):
         """Return the clock, in nanoseconds since the epoch."""
         ...
 
+    def wake(self) -> None:
+        """Get ready for a call that has begun."""
+        ...
+
     def offer(self, call: Call) -> bool:
         """Take a call without blocking; False when it was dropped and counted."""
         ...
@@ -202,6 +206,7 @@ def begin(method: str, url: Callable[[], str], body: object, headers: Headers | 
     endpoint = recognise(url(), data if isinstance(data, bytes) else b"{")
     if endpoint is None:
         return None
+    sink.wake()
     said = scope.get()
     if headers is not None and not said.session and sink.session_header:
         said = Scope(headers.get(sink.session_header) or "", said.agent, said.parent, said.activity)

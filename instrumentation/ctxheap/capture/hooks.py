@@ -25,6 +25,8 @@ def import_hooks(patches: Patches) -> ImportHooks:
 
 def _hook(file: str, patches: Patches) -> Hook:
     def patch(module: ModuleType) -> None:
+        # Cannot be imported once the interpreter ends, and then the first spans of a short program may wait.
+        import_module("concurrent.futures.thread")
         hook = import_module(f"ctxheap.capture.{file}")
         cast("Callable[[ModuleType, Patches], None]", hook.patch)(module, patches)
 

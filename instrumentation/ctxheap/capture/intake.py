@@ -19,7 +19,9 @@ from ctxheap import pace
 from ctxheap.capture.guard import faults
 
 IDLE_SECONDS = 1.0
-CHILD_SECONDS = 2.0
+CHILD_SECONDS = 5.0
+FORK_SECONDS = 0.1
+WARM_SECONDS = 10.0
 
 T = TypeVar("T")
 
@@ -52,30 +54,61 @@ class _Flush:
     weight: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Warm:
+    """Ask the worker to get ready for a first call that has only begun."""
+
+    weight: int = 0
+
+
 class Intake:
     """Own the queue and the worker.
 
     Args:
         handle: Works one item off, on the worker.
+        warm: Called on the worker before anything else.
         idle: Called on the worker about every second while nothing comes, and at a flush (with True).
         max_bytes: Bound on what waits.
     """
 
     def __init__(
-        self, handle: Callable[[Weighed], None], *, idle: Callable[[bool], None], max_bytes: int
+        self,
+        handle: Callable[[Weighed], None],
+        *,
+        warm: Callable[[None], None],
+        idle: Callable[[bool], None],
+        max_bytes: int,
     ) -> None:
         self.counts = Counts()
         self._handle = handle
+        self._warm = warm
         self._idle = idle
         self._max_bytes = max_bytes
         self._reset()
 
     def _reset(self) -> None:
+        self._busy = threading.Lock()
+        self._is_held = False
+        self._is_warm = False
         self._lock = threading.RLock()  # a finaliser may offer while its own thread is inside
         self._bytes = 0
         self._thread: threading.Thread | None = None
         # Looked up now: where gevent has replaced both, the two must fit each other.
         self._queue: queue.SimpleQueue[Weighed | None] = queue.SimpleQueue()
+
+    def before_fork(self) -> None:
+        """Wait for the worker to be between two items, so that the child inherits no lock of it.
+
+        At most for a tenth of a second, but for the first call: a module that is half imported when a
+        process forks can never be imported in the child, by nobody.
+        """
+        self._is_held = self._busy.acquire(timeout=FORK_SECONDS if self._is_warm else WARM_SECONDS)
+
+    def after_fork_in_parent(self) -> None:
+        """Let the worker go on."""
+        if self._is_held:
+            self._is_held = False
+            self._busy.release()
 
     def after_fork(self) -> None:
         """Start anew in a child process: its parent's thread is not here, its locks may be taken."""
@@ -94,6 +127,12 @@ class Intake:
         self._queue.put(item)
         self._ensure()
         return True
+
+    def wake(self) -> None:
+        """Start the worker, if it is not there, so that it is ready when the first call is."""
+        if self._thread is None:
+            self._queue.put(_Warm())
+            self._ensure()
 
     def flush(self, seconds: float) -> bool:
         """Wait until all that was offered so far is done; False when the time was not enough."""
@@ -132,12 +171,19 @@ class Intake:
                 continue
             if item is None:
                 return
-            if isinstance(item, _Flush):
-                self._try(self._idle, True)
-                item.done.set()
-                continue
-            self._work(item)
+            with self._busy:
+                self._serve(item)
             pace.breathe()
+
+    def _serve(self, item: Weighed) -> None:
+        if isinstance(item, _Flush):
+            self._try(self._idle, True)
+            item.done.set()
+        elif isinstance(item, _Warm):
+            self._try(self._warm, None)
+        else:
+            self._work(item)
+        self._is_warm = True
 
     def _work(self, item: Weighed) -> None:
         weight = item.weight

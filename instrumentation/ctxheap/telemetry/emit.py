@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from opentelemetry import trace
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
+from ctxheap.capture.guard import guarded
 from ctxheap.telemetry.attributes import (
     Attributes,
     Tags,
@@ -85,12 +86,12 @@ class Emitter:
             span.set_status(Status(StatusCode.ERROR, activity.error))
         span.end(activity.ended_ns)
 
+    @guarded("count_lost", None)
     def count_lost(self, reasons: Mapping[str, int]) -> None:
         """Count calls that were not captured, by reason."""
-        counter = self._counter()
         for reason, calls in reasons.items():
             if calls:
-                counter.add(calls, {"ctxheap.reason": reason})
+                self._counter().add(calls, {"ctxheap.reason": reason})
 
     def _attributes(self, inference: Inference, tags: Tags) -> Attributes:
         attributes = request_attributes(inference) | response_attributes(inference)
@@ -102,6 +103,7 @@ class Emitter:
         # Ours come last: an SDK that holds only so many drops the oldest.
         return attributes | heap_attributes(inference, tags, self._content, as_text=self._as_text)
 
+    @guarded("measure", None)
     def _measure(self, inference: Inference, tags: Tags, name: str) -> None:
         exchange = inference.exchange
         if exchange is None or exchange.usage is None:

@@ -11,19 +11,21 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from ctxheap._version import __version__
-from ctxheap.capture.guard import faults
+from ctxheap.capture.guard import faults, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import MetricExporter
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 SCOPE = "ctxheap"
@@ -85,7 +87,7 @@ class Targets:
         """Export what our own providers hold; may take longer than asked where an exporter does."""
         for provider in (self._own_tracers, self._own_meters):
             if provider is not None:
-                provider.force_flush(int(1000 * seconds))
+                flush_provider(provider, seconds)
 
     def close(self) -> None:
         """End our own providers, after a last export."""
@@ -97,6 +99,12 @@ class Targets:
     def after_fork(self) -> None:
         """Forget our own providers in a child: what they hold is the parent's to send."""
         self._own_tracers = self._own_meters = None
+
+
+@guarded("flush", None)
+def flush_provider(provider: TracerProvider | MeterProvider, seconds: float) -> None:
+    """Export what a provider holds."""
+    provider.force_flush(int(1000 * seconds))
 
 
 class QuietExporter(SpanExporter):
@@ -140,16 +148,30 @@ _HUSH = _Hush()
 
 def _tracer_provider() -> TracerProvider:
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 -- only where the host has none
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor  # noqa: PLC0415
 
     # We flush at exit ourselves: theirs waits as long as the exporter retries.
-    provider = TracerProvider(shutdown_on_exit=False)
+    provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
     for path in _exporters("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", _SPAN_EXPORTERS):
         exporter = cast("Callable[[], SpanExporter]", _load(path))()
-        provider.add_span_processor(BatchSpanProcessor(QuietExporter(exporter)))
+        try:
+            processor = BatchSpanProcessor(QuietExporter(exporter))
+        except RuntimeError:  # the interpreter ends and starts no thread any more
+            provider.add_span_processor(SimpleSpanProcessor(QuietExporter(exporter)))
+        else:
+            provider.add_span_processor(processor)
     for name in _OTLP_LOGGERS:
         logging.getLogger(name).addFilter(_HUSH)  # before a meter is made, which is always later
     return provider
+
+
+def _resource() -> Resource:
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource  # noqa: PLC0415
+
+    try:
+        return Resource.create()
+    except RuntimeError:  # it asks its detectors on threads, and the interpreter ends
+        return Resource({"service.name": "unknown_service"}).merge(OTELResourceDetector().detect())
 
 
 def _meter_provider() -> MeterProvider:
@@ -157,11 +179,12 @@ def _meter_provider() -> MeterProvider:
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415
 
     paths = _exporters("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", _METRIC_EXPORTERS)
-    readers = [
-        PeriodicExportingMetricReader(_hushed(cast("Callable[[], MetricExporter]", _load(path))()))
-        for path in paths
-    ]
-    return MeterProvider(readers, shutdown_on_exit=False)
+    readers: list[PeriodicExportingMetricReader] = []
+    for path in paths:
+        exporter = _hushed(cast("Callable[[], MetricExporter]", _load(path))())
+        with suppress(RuntimeError):  # the interpreter ends and starts no thread any more
+            readers.append(PeriodicExportingMetricReader(exporter))
+    return MeterProvider(readers, resource=_resource(), shutdown_on_exit=False)
 
 
 def _hushed(exporter: MetricExporter) -> MetricExporter:
