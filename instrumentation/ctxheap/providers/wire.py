@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from ctxheap.providers.reading import Prefix, Reading, Stored
 
+# urllib.parse would take longer to import than all of this package.
+_URL = re.compile(
+    r"[a-z]+://(?:[^/?#@]*@)?(?P<host>\[[^\]]*\]|[^/?#:]*)(?::(?P<port>\d*))?(?P<path>[^?#]*)", re.IGNORECASE
+)
 _PATHS = (
     (re.compile(r"/chat/completions$"), "openai"),
     (re.compile(r"/api/chat$"), "openai"),
@@ -106,12 +109,13 @@ def recognise(url: str, body: bytes) -> Endpoint | None:
     """Return the endpoint that a POST goes to, None for anything else; cheap at any size of body."""
     if body[:1] != b"{":
         return None
-    parts = urlsplit(url)
-    path = parts.path
+    parts = _URL.match(url)
+    if parts is None:
+        return None
     for pattern, name in _PATHS:
-        if pattern.search(path):
-            host = parts.hostname or ""
-            return Endpoint(name, _provider_of(host), host, parts.port)
+        if pattern.search(parts["path"]):
+            host = parts["host"].lower()
+            return Endpoint(name, _provider_of(host), host, int(parts["port"]) if parts["port"] else None)
     return None
 
 
