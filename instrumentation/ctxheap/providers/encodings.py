@@ -1,16 +1,17 @@
-"""Undo the compression of a response's body, as far as what undoes it is installed."""
+"""Undo the compression of a body, as far as what undoes it is installed."""
 
 from __future__ import annotations
 
 import importlib
 import zlib
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, cast
 
 MAX_BYTES = 128 * 1024 * 1024
+READ_BYTES = 1 << 20
 _ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip or zlib, by its first bytes
 _NO_HEADER = -zlib.MAX_WBITS
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 class UnknownEncodingError(ValueError):
@@ -18,13 +19,13 @@ class UnknownEncodingError(ValueError):
 
 
 def plain(body: bytes, encoding: str) -> bytes:
-    """Return a body without its compressions, as much of it as came.
+    """Return a body without its compressions, as much of it as came, at most about `MAX_BYTES`.
 
     Raises:
         UnknownEncodingError: Nothing installed can undo it, or the bytes are damaged.
     """
     for name in reversed([part.strip().lower() for part in encoding.split(",")]):
-        if name in ("", "identity"):
+        if name in ("", "identity") or not body:
             continue
         if name not in _UNDO:
             raise UnknownEncodingError(f"content-encoding {name!r}")
@@ -37,41 +38,60 @@ def plain(body: bytes, encoding: str) -> bytes:
     return body
 
 
+def plain_by_magic(body: bytes) -> bytes:
+    """Return a body without the compression that its first bytes tell of.
+
+    Raises:
+        UnknownEncodingError: As for `plain`.
+    """
+    return next((plain(body, name) for magic, name in _MAGIC.items() if body.startswith(magic)), body)
+
+
 def _gzip(body: bytes) -> bytes:
-    return zlib.decompressobj(_ANY_HEADER).decompress(body, MAX_BYTES)
+    found = bytearray()
+    # A server may end a member with each flush.
+    while body and len(found) < MAX_BYTES:
+        member = zlib.decompressobj(_ANY_HEADER)
+        found += member.decompress(body, MAX_BYTES - len(found))
+        body = member.unused_data
+    return bytes(found)
 
 
 def _deflate(body: bytes) -> bytes:
     try:
-        return _gzip(body)
+        return zlib.decompressobj(_ANY_HEADER).decompress(body, MAX_BYTES)
     except zlib.error:  # servers send either form under this name
         return zlib.decompressobj(_NO_HEADER).decompress(body, MAX_BYTES)
 
 
 def _brotli(body: bytes) -> bytes:
-    return _by("Decompressor", "process", ("brotli", "brotlicffi"))(body)
+    module = _first("brotli", "brotlicffi")
+    return cast("bytes", module.Decompressor().process(body))
 
 
 def _zstd(body: bytes) -> bytes:
-    if find_spec("zstandard"):
-        decompressor = cast("Callable[[], Any]", _attribute("zstandard", "ZstdDecompressor"))()
-        return cast("bytes", decompressor.decompressobj().decompress(body))
-    return _by("ZstdDecompressor", "decompress", ("compression.zstd", "backports.zstd"))(body)
+    module = _first("compression.zstd", "backports.zstd", "zstandard")
+    if hasattr(module, "ZstdDecompressionReader"):
+        return _read_frames(module.ZstdDecompressor().stream_reader(body, read_across_frames=True))
+    return cast("bytes", module.ZstdDecompressor().decompress(body, MAX_BYTES))
 
 
-def _by(maker: str, method: str, modules: tuple[str, ...]) -> Callable[[bytes], bytes]:
-    """Return the method of a decompressor of the first module that is installed."""
+def _read_frames(reader: Any) -> bytes:
+    found = bytearray()
+    # It allocates what it is asked for.
+    while len(found) < MAX_BYTES and (piece := reader.read(READ_BYTES)):
+        found += piece
+    return bytes(found)
+
+
+def _first(*modules: str) -> Any:
+    """Return the first module that is installed."""
     for name in modules:
         try:
-            made = cast("Callable[[], object]", _attribute(name, maker))()
+            return importlib.import_module(name)
         except ImportError:
             continue
-        return cast("Callable[[bytes], bytes]", getattr(made, method))
     raise UnknownEncodingError(f"needs one of {', '.join(modules)}")
-
-
-def _attribute(module: str, name: str) -> object:
-    return getattr(importlib.import_module(module), name)
 
 
 _UNDO: dict[str, Callable[[bytes], bytes]] = {

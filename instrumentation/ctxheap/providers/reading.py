@@ -6,53 +6,35 @@ what is new, and hands over the same `Part` objects for what stayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
-
-import orjson
 
 from ctxheap.heap.model import Exchange, Part, Usage
 from ctxheap.heap.stitch import Chain
 from ctxheap.pace import breathe
-from ctxheap.providers import anthropic, openai
-from ctxheap.providers.encodings import plain
+from ctxheap.providers import openai
+from ctxheap.providers.anthropic_edits import as_billed, since_compaction
+from ctxheap.providers.encodings import UnknownEncodingError, plain, plain_by_magic
+from ctxheap.providers.formats import FORMATS, Format, format_of
 from ctxheap.providers.increment import Decoded, decode
-from ctxheap.providers.json_fields import Fields, fields, items, objects, string
+from ctxheap.providers.json_fields import Fields, fields, string
+from ctxheap.providers.prefix import Memory, Prefix, Stored
+from ctxheap.providers.sse import find
 from ctxheap.providers.wire import Endpoint, Response, UnreadableError
 
-LIST_KEYS = ("messages", "input", "contents")
-_OPENING_KEYS = ("tools", "functions", "system", "instructions")
+__all__ = ["Prefix", "Reading", "Stored", "read"]
 
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """Hold what the next request may have in common with this one; opaque to the capture.
-
-    Attributes:
-        decoded: The request, for finding where the next one goes on.
-        opening: Parts of tool definitions and system prompt.
-        parts: Parts of the messages, flat.
-        ends: For each message, the number of parts up to its end.
-        stored: Parts that a stateful API keeps in front of the messages.
-        answer: Parts of the response.
-        tools: Tool names by call id.
-        outputs: What the model returned, by identity; it comes back as the very same parts.
-    """
-
-    decoded: Decoded
-    opening: tuple[Part, ...]
-    parts: tuple[Part, ...]
-    ends: Sequence[int]
-    stored: tuple[Part, ...]
-    answer: tuple[Part, ...]
-    tools: Mapping[str, str]
-    outputs: Mapping[bytes, Part]
-
-    @property
-    def raw(self) -> bytes:
-        """Return the request's body."""
-        return self.decoded.raw
+# Requests with one of these go on from what the provider keeps; the history need not be in them.
+_STORED_KEYS = ("previous_response_id", "conversation", "prompt", "cachedContent", "cached_content")
+_PARAMETERS = {
+    "topP": "top_p",
+    "topK": "top_k",
+    "maxOutputTokens": "max_tokens",
+    "maxTokens": "max_tokens",
+    "presencePenalty": "presence_penalty",
+    "frequencyPenalty": "frequency_penalty",
+}
+"""Names of parameters that are not OpenAI's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +48,7 @@ class Reading:
         chain: What a stateful API says about the call.
         request_model: The model that was asked for.
         finish_reasons: As the provider names them, one for each choice.
-        parameters: Other fields of the request, decoded: temperature, max_tokens, stream, …
+        parameters: Other fields of the request, decoded, by OpenAI's names: temperature, max_tokens, …
     """
 
     exchange: Exchange
@@ -77,12 +59,12 @@ class Reading:
     parameters: Fields = field(default_factory=dict[str, object])
 
 
-class Stored(Protocol):
-    """Find what a stateful API keeps."""
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Hold a response, decoded, and whether it came as a stream."""
 
-    def __call__(self, name: str) -> Prefix | None:
-        """Return the prefix of the call with that response id or conversation, None if unknown."""
-        ...
+    body: Fields
+    is_stream: bool
 
 
 def read(
@@ -94,143 +76,167 @@ def read(
     stored: Stored | None = None,
 ) -> Reading:
     """Return what a call says; as `Endpoint.read`, which see."""
+    decoded = _decoded(request, FORMATS[endpoint.format].list_key, known)
+    form = format_of(endpoint.format, decoded.fields)
+    _check_request(form, decoded)
+    reader = _Reader(form, decoded, known if decoded.kept else None)
+    return reader.read(endpoint, _answer(form, response), stored)
+
+
+def _decoded(request: bytes, list_key: str, known: Prefix | None) -> Decoded:
     try:
-        decoded = decode(request, LIST_KEYS, known.decoded if known else None)
+        return decode(plain_by_magic(request), (list_key,), known.decoded if known else None)
     except ValueError as error:
         raise UnreadableError(f"the request is no JSON object: {error}") from error
-    if not decoded.kept:
-        known = None
-    return _read(endpoint, decoded, _body(response), known, stored)
 
 
-def _body(response: Response) -> Fields:
+def _check_request(form: Format, decoded: Decoded) -> None:
+    """Let through only requests to models: web applications have paths like theirs."""
+    asked = decoded.fields
+    if decoded.key or isinstance(asked.get(form.list_key), str):
+        return
+    if form.list_key == "input" and any(asked.get(key) for key in _STORED_KEYS):
+        return
+    raise UnreadableError(f"the request has no {form.list_key}")
+
+
+def _answer(form: Format, response: Response) -> _Answer:
+    """Return the whole response; of one that was cut, as much as came."""
     try:
-        body = fields(orjson.loads(plain(response.body, response.content_encoding)))
-    except ValueError as error:
-        raise UnreadableError(f"the response is no JSON: {error}") from error
-    if not body:
-        raise UnreadableError("the response is no JSON object")
-    return body
+        body = plain(response.body, response.content_encoding)
+    except UnknownEncodingError as error:
+        raise UnreadableError(f"the response cannot be decompressed: {error}") from error
+    found = find(body, response.content_type)
+    answer: Fields = {}
+    if found.is_stream:
+        answer = form.whole(found.objects)
+    elif found.objects:
+        answer = found.objects[0]
+    if not response.cut and not (found.objects and any(key in answer for key in form.marks)):
+        raise UnreadableError("the response is no answer of a model")
+    return _Answer(answer, found.is_stream)
 
 
-def _read(
-    endpoint: Endpoint, decoded: Decoded, response: Fields, known: Prefix | None, stored: Stored | None
-) -> Reading:
-    request = decoded.fields
-    tools = dict(known.tools) if known else {}
-    outputs = dict(known.outputs) if known else {}
-    chained = _chain_name(request)
-    link = stored(chained) if stored and chained else None
-    if link is not None:
-        tools.update(link.tools)
-        outputs.update(link.outputs)
-    opening = _opening(endpoint, request, known)
-    parts, ends = _messages(endpoint, decoded, known, tools=tools, outputs=outputs)
-    usage = _usage(endpoint, response)
-    output = _output(endpoint, response, usage, tools)
-    outputs.update((part.identity, part) for part in output)
-    history = (*link.stored, *link.parts, *link.answer) if link else ()
-    model = string(response.get("model")) or string(request.get("model")) or endpoint.model
-    response_id = string(response.get("id"))
-    prefix = Prefix(decoded, opening, parts, ends, history, tuple(output), tools, outputs)
-    exchange = Exchange(
-        call_id=response_id,
-        prompt=(*opening, *history, *parts),
-        output=tuple(output),
-        model=model,
-        provider=endpoint.provider,
-        usage=usage,
-        incomplete=bool(chained) and link is None,
-    )
-    return Reading(
-        exchange,
-        prefix,
-        Chain(response_id, string(request.get("previous_response_id")), _conversation(request)),
-        string(request.get("model")) or endpoint.model,
-        tuple(_finish_reasons(response)),
-        request,
-    )
+class _Reader:
+    """Read one call; `memory` is what it is read with, and grows on the way."""
+
+    def __init__(self, form: Format, decoded: Decoded, known: Prefix | None) -> None:
+        self._form = form
+        self._decoded = decoded
+        self._known = known
+        self._memory = Memory()
+        self._memory.learn(known)
+
+    def read(self, endpoint: Endpoint, answer: _Answer, stored: Stored | None) -> Reading:
+        """Return what the call says."""
+        request, response, memory = self._decoded.fields, answer.body, self._memory
+        history = tuple(self._history(stored))
+        opening = self._opening()
+        parts, ends = self._messages()
+        usage = self._form.usage(response)
+        output = tuple(self._output(response, usage))
+        prefix = Prefix(
+            self._decoded,
+            opening,
+            parts,
+            ends,
+            history,
+            output,
+            memory.tools,
+            memory.outputs,
+            memory.items,
+            memory.is_incomplete,
+        )
+        messages: Sequence[Part] = (*history, *parts)
+        if self._form is FORMATS["anthropic"]:
+            messages = as_billed(messages, request, response)
+        asked = string(request.get("model")) or endpoint.model
+        response_id = string(response.get("id")) or string(response.get("responseId"))
+        exchange = Exchange(
+            call_id=response_id,
+            prompt=(*opening, *messages),
+            output=output,
+            model=string(response.get("model")) or string(response.get("modelVersion")) or asked,
+            provider=endpoint.provider,
+            usage=usage,
+            incomplete=memory.is_incomplete,
+        )
+        return Reading(
+            exchange,
+            prefix,
+            Chain(response_id, string(request.get("previous_response_id")), _conversation(request)),
+            asked,
+            tuple(filter(None, map(string, self._form.finish_reasons(response)))),
+            _parameters(self._form, request, answer.is_stream),
+        )
+
+    def _history(self, stored: Stored | None) -> Sequence[Part]:
+        """Return what a stateful API keeps in front of the request, as far as it is known."""
+        request = self._decoded.fields
+        name = string(request.get("previous_response_id")) or _conversation(request)
+        link = stored(name) if stored and name else None
+        if link is None:
+            is_missing = any(request.get(key) for key in _STORED_KEYS)
+            self._memory.is_incomplete = is_missing or self._memory.is_incomplete
+            return ()
+        self._memory.is_incomplete = False
+        self._memory.learn(link)
+        return since_compaction((*link.stored, *link.parts, *link.answer))
+
+    def _opening(self) -> tuple[Part, ...]:
+        known, request = self._known, self._decoded.fields
+        if known and all(
+            known.decoded.fields.get(key) == request.get(key) for key in self._form.opening_keys
+        ):
+            return known.opening
+        same = {part.identity: part for part in known.opening} if known else {}
+        return tuple(same.get(part.identity, part) for part in self._form.opening(request))
+
+    def _messages(self) -> tuple[tuple[Part, ...], Sequence[int]]:
+        """Return the parts of all messages and where each ends; those that were kept are not made again."""
+        known, decoded = self._known, self._decoded
+        ends = list(known.ends[: decoded.kept]) if known else []
+        kept = known.parts[: ends[-1]] if known and ends else ()
+        messages = decoded.new
+        if isinstance(text := decoded.fields.get(self._form.list_key), str):
+            messages = [{"role": "user", "content": text}]
+        # A message that only lost its cache mark reads as the part that it was.
+        before = {part.identity: part for part in known.parts[len(kept) :]} if known else {}
+        outputs = self._memory.outputs
+        added: list[Part] = []
+        for index, message in enumerate(messages, decoded.kept):
+            breathe()
+            made = self._message(message, str(index))
+            added += [outputs.get(part.identity) or before.get(part.identity, part) for part in made]
+            ends.append(len(kept) + len(added))
+        return (*kept, *added), ends
+
+    def _message(self, message: object, where: str) -> Sequence[Part]:
+        memory = self._memory
+        if fields(message).get("type") != "item_reference":
+            return self._form.message_parts(message, tools=memory.tools, where=where)
+        referred = memory.items.get(string(fields(message).get("id")))
+        memory.is_incomplete = memory.is_incomplete or referred is None
+        return referred or ()
+
+    def _output(self, response: Fields, usage: Usage | None) -> list[Part]:
+        memory, parts = self._memory, list[Part]()
+        places: dict[str, slice] = {}
+        for index, message in enumerate(self._form.answers(response)):
+            start = len(parts)
+            parts += self._form.message_parts(message, tools=memory.tools, where=f"output:{index}")
+            places[string(fields(message).get("id"))] = slice(start, len(parts))
+        parts = openai.with_reasoning_tokens(parts, usage.reasoning) if usage else parts
+        memory.outputs.update((part.identity, part) for part in parts)
+        memory.items.update((name, parts[place]) for name, place in places.items() if name)
+        return parts
 
 
-def _opening(endpoint: Endpoint, request: Fields, known: Prefix | None) -> tuple[Part, ...]:
-    if known and all(known.decoded.fields.get(key) == request.get(key) for key in _OPENING_KEYS):
-        return known.opening
-    if endpoint.format == "anthropic":
-        made = anthropic.tool_definitions(request.get("tools"))
-        made += anthropic.system_parts(request.get("system"))
-    else:
-        made = openai.tool_definitions(request.get("tools") or request.get("functions"))
-        if instructions := request.get("instructions"):
-            message = {"role": "system", "content": instructions}
-            made += openai.message_parts(message, tools={}, where="instructions")
-    same = {part.identity: part for part in known.opening} if known else {}
-    return tuple(same.get(part.identity, part) for part in made)
-
-
-def _messages(
-    endpoint: Endpoint,
-    decoded: Decoded,
-    known: Prefix | None,
-    *,
-    tools: dict[str, str],
-    outputs: Mapping[bytes, Part],
-) -> tuple[tuple[Part, ...], Sequence[int]]:
-    """Return the parts of all messages and where each ends; those that were kept are not made again."""
-    ends = list(known.ends[: decoded.kept]) if known else []
-    kept = known.parts[: ends[-1]] if known and ends else ()
-    messages = decoded.new
-    if isinstance(text := decoded.fields.get("input"), str):
-        messages = [{"role": "user", "content": text}]
-    # A message that only lost its cache mark reads as the part that it was.
-    before = {part.identity: part for part in known.parts[len(kept) :]} if known else {}
-    message_parts = anthropic.message_parts if endpoint.format == "anthropic" else openai.message_parts
-    added: list[Part] = []
-    for index, message in enumerate(messages, decoded.kept):
-        breathe()
-        made = message_parts(message, tools=tools, where=str(index))
-        added += [outputs.get(part.identity) or before.get(part.identity, part) for part in made]
-        ends.append(len(kept) + len(added))
-    return (*kept, *added), ends
-
-
-def _usage(endpoint: Endpoint, response: Fields) -> Usage | None:
-    raw = response.get("usage") or response
-    if endpoint.format == "anthropic":
-        return anthropic.usage_of(raw) if anthropic.reports_usage(raw) else None
-    if not openai.reports_usage(raw):
-        return None
-    return openai.usage_of(raw, service_tier=string(response.get("service_tier")))
-
-
-def _output(endpoint: Endpoint, response: Fields, usage: Usage | None, tools: dict[str, str]) -> list[Part]:
-    message_parts = anthropic.message_parts if endpoint.format == "anthropic" else openai.message_parts
-    parts: list[Part] = []
-    for index, message in enumerate(_answers(response)):
-        parts += message_parts(message, tools=tools, where=f"output:{index}")
-    return openai.with_reasoning_tokens(parts, usage.reasoning) if usage else parts
-
-
-def _answers(response: Fields) -> Iterator[object]:
-    for choice in objects(response.get("choices")):
-        yield {"role": "assistant", **fields(choice.get("message"))}
-    yield from items(response.get("output"))
-    if content := response.get("content"):
-        yield {"role": "assistant", "content": content}
-    if message := fields(response.get("message")):
-        yield {"role": "assistant", **message}
-
-
-def _finish_reasons(response: Fields) -> Iterator[str]:
-    for choice in objects(response.get("choices")):
-        if reason := string(choice.get("finish_reason")):
-            yield reason
-    for key in ("stop_reason", "done_reason", "status"):
-        if reason := string(response.get(key)):
-            yield reason
-
-
-def _chain_name(request: Fields) -> str:
-    return string(request.get("previous_response_id")) or _conversation(request)
+def _parameters(form: Format, request: Fields, is_stream: bool) -> Fields:
+    settings = fields(request.get(form.settings))
+    named = {_PARAMETERS.get(name, name): value for name, value in settings.items()}
+    streams = {"stream": True} if is_stream else {}
+    return {**request, **named, **streams}
 
 
 def _conversation(request: Fields) -> str:
