@@ -3,8 +3,8 @@
     systemInstruction, tools, content ──▶ parts in the order in which they are cached
     usageMetadata ──usage_of──▶ disjoint token classes
 
-The API takes every field's name in camel case and in snake case. Calls of tools have ids only now and
-then: results find theirs by name and order.
+The API takes every field's name in camel case and in snake case. Calls of tools have ids only now
+and then: results find theirs by name and order.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from ctxheap.heap.tags import result_parts, text_parts
 from ctxheap.providers.gemini_media import media_parts
 from ctxheap.providers.json_fields import Fields, fields, json_text, objects, string, tokens
 from ctxheap.providers.openai_blocks import call_part
-from ctxheap.providers.unnamed_calls import answered, begin_turn, made_id
+from ctxheap.providers.unnamed_calls import answered, asked, model_speaks, others_speak
 
 _ROLES: dict[str, Role] = {"model": "assistant", "system": "system"}
-# A result that is one text is wrapped by SDKs in one of these.
-_WRAPPERS = ("result", "output", "content", "error")
+_ERRORS = frozenset({"error", "call_error"})
 _CODE = "code_execution"
 
 Json = dict[str, object]
@@ -39,8 +38,10 @@ def message_parts(message: object, *, tools: dict[str, str], where: str) -> list
     role = _ROLES.get(string(body.get("role")), "user")
     pieces = objects(body.get("parts"))
     if role == "assistant":
-        begin_turn(tools)
+        model_speaks(tools)
         pieces = _merged(pieces)
+    else:
+        others_speak(tools)
     parts: list[Part] = []
     for index, piece in enumerate(pieces):
         parts += _piece_parts(piece, role=role, tools=tools, where=f"{where}:{index}")
@@ -74,20 +75,18 @@ def _piece_parts(piece: Fields, *, role: Role, tools: dict[str, str], where: str
 def _call_parts(call: Fields, tools: dict[str, str], where: str) -> list[Part]:
     name = string(call.get("name")) or string(named(call, "toolType"))
     given = fields(call.get("args"))
-    call_id = string(call.get("id")) or made_id(name, given, tools)
+    call_id = asked(name, given, tools, given=string(call.get("id")))
     return [call_part(call_id, name, given, tools, where=where)]
 
 
 def _answer_parts(answer: Fields, tools: dict[str, str], where: str) -> list[Part]:
-    call_id = string(answer.get("id"))
-    name = string(answer.get("name")) or tools.get(call_id) or string(named(answer, "toolType"))
-    if call_id not in tools:
-        call_id, name = answered(name, tools)
+    name = string(answer.get("name")) or string(named(answer, "toolType"))
+    call_id, name = answered(name, tools, given=string(answer.get("id")))
     response = fields(answer.get("response"))
-    key = next(iter(response), "") if len(response) == 1 else ""
-    text = string(response.get(key)) if key in _WRAPPERS else ""
-    text = text or json_text(answer.get("response") or {})
-    parts = result_parts(text, tool=name, call_id=call_id, error=key == "error", where=where)
+    # SDKs wrap a result that is one text in a field of their own.
+    key, value = next(iter(response.items())) if len(response) == 1 else ("", None)
+    text = value if isinstance(value, str) else json_text(response)
+    parts = result_parts(text, tool=name, call_id=call_id, error=key in _ERRORS, where=where)
     for index, piece in enumerate(objects(answer.get("parts"))):
         parts += media_parts(piece, role="tool", where=f"{where}:{index}")
     return parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxheap.heap.model import Part
 from ctxheap.providers import openai
 from ctxheap.providers.json_fields import Fields, fields, items, objects, string
-from ctxheap.providers.unnamed_calls import answered, begin_turn, made_id
+from ctxheap.providers.unnamed_calls import answered, asked, model_speaks, others_speak
 
 
 def message_parts(message: object, *, tools: dict[str, str], where: str) -> list[Part]:
@@ -13,25 +13,21 @@ def message_parts(message: object, *, tools: dict[str, str], where: str) -> list
     body = fields(message)
     plain = {**body, "reasoning": body.get("thinking"), "content": _content(body)}
     if body.get("role") == "assistant":
-        begin_turn(tools)
-        plain["tool_calls"] = _with_ids(body, tools)
-    elif body.get("role") == "tool":
+        model_speaks(tools)
+        plain["tool_calls"] = [_with_id(call, tools) for call in objects(body.get("tool_calls"))]
+    else:
+        others_speak(tools)
+    if body.get("role") == "tool":
         name = string(body.get("tool_name")) or string(body.get("name"))
-        call_id = string(body.get("tool_call_id"))
-        plain["tool_call_id"], plain["name"] = (call_id, name) if call_id else answered(name, tools)
+        given = string(body.get("tool_call_id"))
+        plain["tool_call_id"], plain["name"] = answered(name, tools, given=given)
     return openai.message_parts(plain, tools=tools, where=where)
 
 
-def _with_ids(message: Fields, tools: dict[str, str]) -> list[Fields]:
-    calls: list[Fields] = []
-    taken = dict(tools)
-    for call in objects(message.get("tool_calls")):
-        inner = fields(call.get("function"))
-        name = string(inner.get("name"))
-        call_id = string(call.get("id")) or made_id(name, inner.get("arguments"), taken)
-        taken[call_id] = name
-        calls.append({**call, "id": call_id})
-    return calls
+def _with_id(call: Fields, tools: dict[str, str]) -> Fields:
+    inner = fields(call.get("function"))
+    given = string(call.get("id"))
+    return {**call, "id": asked(string(inner.get("name")), inner.get("arguments"), tools, given=given)}
 
 
 def _content(message: Fields) -> object:

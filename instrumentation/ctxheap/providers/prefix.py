@@ -9,6 +9,8 @@ from typing import Protocol
 from ctxheap.heap.model import Part
 from ctxheap.providers.increment import Decoded
 
+MAX_ITEMS = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
@@ -21,8 +23,6 @@ class Prefix:
         ends: For each message, the number of parts up to its end.
         stored: Parts that a stateful API keeps in front of the messages.
         answer: Parts of the response.
-        tools: Tool names by call id.
-        outputs: What the model returned, by identity; it comes back as the very same parts.
         items: What the model returned, by the ids that a request may refer to it with.
         is_incomplete: Whether parts of the history are known to be missing.
     """
@@ -33,8 +33,6 @@ class Prefix:
     ends: Sequence[int]
     stored: tuple[Part, ...]
     answer: tuple[Part, ...]
-    tools: Mapping[str, str]
-    outputs: Mapping[bytes, Part]
     items: Mapping[str, Sequence[Part]] = field(default_factory=dict[str, Sequence[Part]])
     is_incomplete: bool = False
 
@@ -54,17 +52,30 @@ class Stored(Protocol):
 
 @dataclass(slots=True)
 class Memory:
-    """Hold what a request is read with, and what reading it adds; the fields are those of `Prefix`."""
+    """Hold what a request is read with, and what reading it adds.
+
+    Attributes:
+        tools: Tool names by call id.
+        parts: Parts that were seen before, by identity: what stayed is the very same part.
+        items: As for `Prefix`; so is `is_incomplete`.
+    """
 
     tools: dict[str, str] = field(default_factory=dict[str, str])
-    outputs: dict[bytes, Part] = field(default_factory=dict[bytes, Part])
+    parts: dict[bytes, Part] = field(default_factory=dict[bytes, Part])
     items: dict[str, Sequence[Part]] = field(default_factory=dict[str, Sequence[Part]])
     is_incomplete: bool = False
 
-    def learn(self, prefix: Prefix | None) -> None:
-        """Take over what an earlier call knew."""
-        if prefix is not None:
-            self.tools.update(prefix.tools)
-            self.outputs.update(prefix.outputs)
-            self.items.update(prefix.items)
-            self.is_incomplete = self.is_incomplete or prefix.is_incomplete
+    def learn(self, parts: Sequence[Part]) -> None:
+        """Take over parts that may come again."""
+        self.parts.update((part.identity, part) for part in parts)
+        self.name_calls(parts)
+
+    def name_calls(self, parts: Sequence[Part]) -> None:
+        """Take over the calls among parts: their results may be still to come."""
+        self.tools.update((part.call_id, part.tool) for part in parts if part.kind == "tool_call")
+
+    def keep(self, items: Mapping[str, Sequence[Part]]) -> None:
+        """Take over items, the oldest dropped where there are too many."""
+        self.items.update(items)
+        while len(self.items) > MAX_ITEMS:
+            del self.items[next(iter(self.items))]

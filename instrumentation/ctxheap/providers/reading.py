@@ -79,7 +79,7 @@ def read(
     decoded = _decoded(request, FORMATS[endpoint.format].list_key, known)
     form = format_of(endpoint.format, decoded.fields)
     _check_request(form, decoded)
-    reader = _Reader(form, decoded, known if decoded.kept else None)
+    reader = _Reader(form, decoded, known)
     return reader.read(endpoint, _answer(form, response), stored)
 
 
@@ -118,14 +118,21 @@ def _answer(form: Format, response: Response) -> _Answer:
 
 
 class _Reader:
-    """Read one call; `memory` is what it is read with, and grows on the way."""
+    """Read one call; `_memory` is what it is read with, and grows on the way."""
 
     def __init__(self, form: Format, decoded: Decoded, known: Prefix | None) -> None:
         self._form = form
         self._decoded = decoded
         self._known = known
         self._memory = Memory()
-        self._memory.learn(known)
+        self._ends = list(known.ends[: decoded.kept]) if known else []
+        self._kept = known.parts[: self._ends[-1]] if known and self._ends else ()
+        if known is not None:
+            # What stayed at its place is kept as it is; elsewhere the same content is the same part.
+            self._memory.name_calls(self._kept)
+            self._memory.learn((*known.opening, *known.parts[len(self._kept) :], *known.answer))
+            self._memory.keep(known.items)
+            self._memory.is_incomplete = bool(self._kept) and known.is_incomplete
 
     def read(self, endpoint: Endpoint, answer: _Answer, stored: Stored | None) -> Reading:
         """Return what the call says."""
@@ -142,8 +149,6 @@ class _Reader:
             ends,
             history,
             output,
-            memory.tools,
-            memory.outputs,
             memory.items,
             memory.is_incomplete,
         )
@@ -179,35 +184,29 @@ class _Reader:
             is_missing = any(request.get(key) for key in _STORED_KEYS)
             self._memory.is_incomplete = is_missing or self._memory.is_incomplete
             return ()
-        self._memory.is_incomplete = False
-        self._memory.learn(link)
-        return since_compaction((*link.stored, *link.parts, *link.answer))
+        history = (*link.stored, *link.parts, *link.answer)
+        self._memory.learn(history)
+        self._memory.keep(link.items)
+        self._memory.is_incomplete = link.is_incomplete
+        return since_compaction(history)
 
     def _opening(self) -> tuple[Part, ...]:
-        known, request = self._known, self._decoded.fields
-        if known and all(
-            known.decoded.fields.get(key) == request.get(key) for key in self._form.opening_keys
-        ):
+        known, request, form = self._known, self._decoded.fields, self._form
+        if known and all(known.decoded.fields.get(key) == request.get(key) for key in form.opening_keys):
             return known.opening
-        same = {part.identity: part for part in known.opening} if known else {}
-        return tuple(same.get(part.identity, part) for part in self._form.opening(request))
+        seen = self._memory.parts
+        return tuple(seen.get(part.identity, part) for part in form.opening(request))
 
     def _messages(self) -> tuple[tuple[Part, ...], Sequence[int]]:
         """Return the parts of all messages and where each ends; those that were kept are not made again."""
-        known, decoded = self._known, self._decoded
-        ends = list(known.ends[: decoded.kept]) if known else []
-        kept = known.parts[: ends[-1]] if known and ends else ()
-        messages = decoded.new
-        if isinstance(text := decoded.fields.get(self._form.list_key), str):
+        messages = self._decoded.new
+        if isinstance(text := self._decoded.fields.get(self._form.list_key), str):
             messages = [{"role": "user", "content": text}]
-        # A message that only lost its cache mark reads as the part that it was.
-        before = {part.identity: part for part in known.parts[len(kept) :]} if known else {}
-        outputs = self._memory.outputs
+        seen, kept, ends = self._memory.parts, self._kept, self._ends
         added: list[Part] = []
-        for index, message in enumerate(messages, decoded.kept):
+        for index, message in enumerate(messages, len(ends)):
             breathe()
-            made = self._message(message, str(index))
-            added += [outputs.get(part.identity) or before.get(part.identity, part) for part in made]
+            added += [seen.get(part.identity, part) for part in self._message(message, str(index))]
             ends.append(len(kept) + len(added))
         return (*kept, *added), ends
 
@@ -227,8 +226,7 @@ class _Reader:
             parts += self._form.message_parts(message, tools=memory.tools, where=f"output:{index}")
             places[string(fields(message).get("id"))] = slice(start, len(parts))
         parts = openai.with_reasoning_tokens(parts, usage.reasoning) if usage else parts
-        memory.outputs.update((part.identity, part) for part in parts)
-        memory.items.update((name, parts[place]) for name, place in places.items() if name)
+        memory.keep({name: parts[place] for name, place in places.items() if name})
         return parts
 
 
