@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from threading import get_ident
 
-SLICE_SECONDS = 0.000_4
+SLICE_SECONDS = 0.000_15
 REST_SECONDS = 0.000_05
 
 

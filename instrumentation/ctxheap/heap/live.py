@@ -36,6 +36,8 @@ class Snapshot:
         uses: What the call's output used.
         superseded: What is surely dead from this call on.
         revived: Objects that are not, after all, since their copies left.
+        tag_names: The tags of the session so far.
+        tag_places: For each object, by number, the place of its tag among them.
     """
 
     call: Call
@@ -46,6 +48,8 @@ class Snapshot:
     uses: Sequence[Use]
     superseded: Sequence[Superseded]
     revived: Sequence[int]
+    tag_names: Sequence[str]
+    tag_places: Sequence[int]
 
 
 class LiveHeap(HeapBuilder):
@@ -54,6 +58,11 @@ class LiveHeap(HeapBuilder):
     def __init__(self, *, session: str, counter_for: Callable[[str, str], TokenCounter]) -> None:
         super().__init__(session=session, counter_for=counter_for)
         self._fresh: list[Part] = []
+        # Columns by object number: passes over a long prompt read these, not thousands of objects.
+        self._places: dict[str, int] = {}
+        self._tag_places = array("I")
+        self._raw = array("q")
+        self._soft = bytearray()
 
     @property
     def calls(self) -> int:
@@ -84,6 +93,8 @@ class LiveHeap(HeapBuilder):
             tuple(heap.uses),
             tuple(heap.superseded),
             tuple(number for number, when in heap.revived.items() if when == call.number),
+            list(self._places),
+            self._tag_places,
         )
         self._forget()
         return snapshot
@@ -91,6 +102,8 @@ class LiveHeap(HeapBuilder):
     def _object(self, number: int, part: Part, occurrence: int, call: int) -> HeapObject:
         pace.breathe()
         self._fresh.append(part)
+        self._tag_places.append(self._places.setdefault(part.tag, len(self._places)))
+        self._soft.append(part.kind in SOFT_KINDS)
         return super()._object(number, part, occurrence, call)
 
     def _supersede(self, number: int, part: Part, call: int) -> None:
@@ -98,13 +111,13 @@ class LiveHeap(HeapBuilder):
         super()._supersede(number, part, call)
 
     def _share(self, call: Call) -> Attribution:
-        objects = self._heap.objects
-        raw = [objects[number].raw for number in call.numbers]
+        self._raw.extend(item.raw for item in self._heap.objects[len(self._raw) :])
+        raw, soft = self._raw, self._soft
         return attribute(
             call.usage.input if call.usage else None,
-            raw,
+            [raw[number] for number in call.numbers],
             exact=call.exact,
-            soft=[objects[number].kind in SOFT_KINDS for number in call.numbers],
+            soft=[bool(soft[number]) for number in call.numbers],
             overhead=FRAMING_PER_MESSAGE * (call.messages + 1) if call.exact else 0,
         )
 

@@ -51,11 +51,10 @@ class Tags:
 
 def tags_of(snapshot: Snapshot) -> Tags:
     """Return who owns the input of a call."""
-    tokens: dict[str, int] = {}
-    objects = snapshot.objects
+    sums, places = [0] * len(snapshot.tag_names), snapshot.tag_places
     for number, count in zip(snapshot.call.numbers, snapshot.call.tokens, strict=True):
-        tag = objects[number].tag
-        tokens[tag] = tokens.get(tag, 0) + count
+        sums[places[number]] += count
+    tokens = {tag: count for tag, count in zip(snapshot.tag_names, sums, strict=True) if count}
     if snapshot.split.framing:
         tokens["framing"] = snapshot.split.framing
     if snapshot.split.unattributed:
@@ -175,7 +174,7 @@ def heap_attributes(inference: Inference, tags: Tags, content: Content, *, as_te
     if exchange.incomplete:
         found["ctxheap.incomplete"] = True
     if not snapshot.split.is_plausible:
-        found["ctxheap.tokens.implausible"] = True
+        found["ctxheap.implausible"] = True
     packed = encode(pack(inference, content))
     found["ctxheap.heap"] = base64.b64encode(packed).decode() if as_text else packed
     return found
@@ -194,13 +193,14 @@ def pack(inference: Inference, content: Content) -> PackedHeap:
     snapshot, exchange = inference.snapshot, inference.exchange
     if snapshot is None or exchange is None:
         raise ValueError("a call without a heap")
-    call, objects, usage = snapshot.call, snapshot.objects, exchange.usage
+    call, objects, places = snapshot.call, snapshot.objects, snapshot.tag_places
     return PackedHeap(
         heap_id=inference.heap_id,
         call=call.number,
-        usage=_classes(usage),
+        usage=_classes(exchange.usage),
         numbers=call.numbers,
-        tags=[objects[number].tag for number in call.numbers],
+        tag_names=snapshot.tag_names,
+        tag_places=[places[number] for number in call.numbers],
         tokens=call.tokens,
         framing=snapshot.split.framing,
         unattributed=snapshot.split.unattributed,

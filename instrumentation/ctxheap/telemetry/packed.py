@@ -16,6 +16,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 VERSION = 1
 MAX_BYTES = 64 * 1024 * 1024
@@ -93,7 +94,8 @@ class PackedHeap:
         call: Number of the call within the heap id, from 1.
         usage: uncached, cache_read, cache_write_5m, cache_write_1h, output, reasoning; None if unknown.
         numbers: Objects in prompt order.
-        tags: Tag of each of them.
+        tag_names: The tags that occur.
+        tag_places: For each object of the prompt, the place of its tag among them.
         tokens: Billed tokens of each; with `framing` and `unattributed` they add up to the input.
         refreshed: Identities of older objects, by number.
         extends: Whether the whole prompt of the call before stands unchanged in front.
@@ -103,7 +105,8 @@ class PackedHeap:
     heap_id: bytes
     call: int
     numbers: Sequence[int]
-    tags: Sequence[str]
+    tag_names: Sequence[str]
+    tag_places: Sequence[int]
     tokens: Sequence[int]
     framing: int = 0
     unattributed: int = 0
@@ -117,6 +120,11 @@ class PackedHeap:
     is_exact: bool = True
     is_incomplete: bool = False
     is_compacted: bool = False
+
+    @property
+    def tags(self) -> list[str]:
+        """Return the tag of each object of the prompt."""
+        return [self.tag_names[place] for place in self.tag_places]
 
 
 def encode(heap: PackedHeap) -> bytes:
@@ -135,13 +143,11 @@ def encode(heap: PackedHeap) -> bytes:
     out.numbers(heap.usage or ())
     out.number(heap.framing)
     out.signed(heap.unattributed)
-    tags = list(dict.fromkeys(heap.tags))
-    place = {tag: index for index, tag in enumerate(tags)}
-    out.number(len(tags))
-    for tag in tags:
+    out.number(len(heap.tag_names))
+    for tag in heap.tag_names:
         out.text(tag)
     out.runs(heap.numbers)
-    out.column([place[tag] for tag in heap.tags])
+    out.column(heap.tag_places)
     out.column(heap.tokens)
     out.number(len(heap.births))
     for birth in heap.births:
@@ -194,13 +200,17 @@ def _take_heap(read: _Reader) -> PackedHeap:
     heap_id, call, flags = read.raw(8), read.number(), read.number()
     usage = read.usage() if flags & _USAGE else None
     framing, unattributed = read.number(), read.signed()
-    tags = [read.text() for _ in range(read.count())]
+    names = [read.text() for _ in range(read.count())]
     numbers = read.runs()
+    places = read.column(len(numbers))
+    if max(places, default=-1) >= len(names):
+        raise IndexError("a tag without a name")
     return PackedHeap(
         heap_id=heap_id,
         call=call,
         numbers=numbers,
-        tags=[tags[place] for place in read.column(len(numbers))],
+        tag_names=names,
+        tag_places=places,
         tokens=read.column(len(numbers)),
         framing=framing,
         unattributed=unattributed,
@@ -273,9 +283,9 @@ class _Writer:
 
     def runs(self, values: Sequence[int]) -> None:
         """Append numbers as (start, length) of their rising runs: most prompts are a few."""
-        starts = [0, *(i for i in range(1, len(values)) if values[i] != values[i - 1] + 1)] if values else []
-        self.number(len(starts))
-        for start, end in zip(starts, [*starts[1:], len(values)], strict=True):
+        ends = [*_starts(values), len(values)]
+        self.number(len(ends) - 1)
+        for start, end in pairwise(ends):
             self.numbers((values[start], end - start))
 
     def column(self, values: Sequence[int]) -> None:
@@ -286,6 +296,15 @@ class _Writer:
             column.byteswap()
         self.data.append(ord(code))
         self.data += column.tobytes()
+
+
+def _starts(values: Sequence[int]) -> Iterator[int]:
+    """Yield where runs begin: where a value less its place changes."""
+    offset: int | None = None
+    for place, value in enumerate(values):
+        if value - place != offset:
+            offset = value - place
+            yield place
 
 
 _WIDTHS = {"B": 8, "H": 16, "I": 32, "Q": 64}
