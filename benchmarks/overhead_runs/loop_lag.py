@@ -12,8 +12,8 @@ from overhead_runs.agent import Context
 from overhead_runs.variants import Variant
 
 CONCURRENT = 50
-CALLS = 6
-MESSAGES = 200
+CALLS = 4
+MESSAGES = 60
 TICK_SECONDS = 0.001
 
 

@@ -52,7 +52,7 @@ def _ours() -> Variant:
     provider, sizes = _pipeline()
 
     def settle() -> None:
-        if not flush(120):
+        if not flush(240):
             raise TimeoutError("the worker did not keep up")
         provider.force_flush()
 

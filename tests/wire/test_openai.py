@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from ctxheap.providers.json_fields import fields
-from wire.compare import Agent, check, check_spans, inferences, number, run_bare, run_captured
+from wire.compare import Agent, check, check_spans, inferences, number, run_bare, run_captured, usage_of
 from wire.provider import Fault
 from wire.script import MODEL, QUESTION, SYSTEM, TOOLS, run_tool, schema
 
@@ -299,6 +299,23 @@ def test_a_stream_that_breaks_or_is_given_up_says_that_its_usage_is_unknown() ->
     spans = inferences(run.spans)
     assert len(spans) == 2
     assert [(span.attributes or {}).get("ctxheap.usage.missing") for span in spans] == [True, True]
+
+
+def test_a_stream_that_was_not_asked_for_its_usage_is_counted_by_ours() -> None:
+    def agent(url: str) -> object:
+        stream = client(url).chat.completions.create(
+            model=MODEL, messages=begin(), tools=CHAT_TOOLS, stream=True
+        )
+        return list(stream)
+
+    bare = run_bare(agent, "openai-unasked")
+    run = run_captured(agent, "openai-unasked")
+
+    assert run.result == bare.result
+    (span,) = inferences(run.spans)
+    assert usage_of(span) is None
+    assert (span.attributes or {})["ctxheap.usage.missing"] is True
+    assert number(span, "ctxheap.tokens.total") > 100
 
 
 def test_embeddings_are_not_counted() -> None:

@@ -10,6 +10,7 @@ import pytest
 from agents import Agent as Agents
 from agents import (
     Model,
+    ModelSettings,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
     RunConfig,
@@ -41,7 +42,8 @@ async def run(model: Model) -> object:
 
 
 async def run_streamed(model: Model) -> object:
-    result = Runner.run_streamed(agent_of(model), QUESTION, run_config=CONFIG)
+    asking = RunConfig(tracing_disabled=True, model_settings=ModelSettings(include_usage=True))
+    result = Runner.run_streamed(agent_of(model), QUESTION, run_config=asking)
     kinds = [event.type async for event in result.stream_events()]
     return kinds, result.final_output, result.to_input_list()
 
