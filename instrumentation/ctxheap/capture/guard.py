@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -26,7 +27,8 @@ class Faults:
         """Count a fault, and log the first one of a site."""
         self.counts[site] += 1
         if self.counts[site] == 1:
-            _log(site, error)
+            with suppress(Exception):  # a filter of the host's may raise
+                _log(site, error)
 
 
 def _log(site: str, error: BaseException) -> None:

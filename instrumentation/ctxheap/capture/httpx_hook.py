@@ -79,6 +79,7 @@ def _async_send(original: Callable[..., Awaitable[Any]], tee: Tee) -> Function:
     return send
 
 
+@guarded("httpx.begin", None)
 def _begin(request: _Request) -> Flight | None:
     if capture.sink is None or inside.get():
         return None
