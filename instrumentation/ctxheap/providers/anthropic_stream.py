@@ -7,7 +7,7 @@ from typing import cast
 
 import orjson
 
-from ctxheap.providers.json_fields import Fields, fields, string
+from ctxheap.providers.json_fields import Fields, fields, place, string
 
 # The field that holds each kind of piece, and that it goes on in its block.
 _PIECES = {
@@ -28,12 +28,12 @@ def whole(events: Iterable[Fields]) -> Json:
     The first event reports the input already, but what such a call is billed for its output is not known.
     """
     message: Json = {}
-    blocks: dict[object, Fields] = {}
-    pieces: dict[tuple[object, str], list[str]] = {}
+    blocks: dict[int, Fields] = {}
+    pieces: dict[tuple[int, str], list[str]] = {}
     usage: Json = {}
     is_counted = False
     for event in events:
-        kind, index = string(event.get("type")), event.get("index")
+        kind, index = string(event.get("type")), place(event.get("index"))
         if kind == "message_start":
             message.update(fields(event.get("message")))
             usage.update(_said(message.get("usage")))

@@ -121,7 +121,7 @@ def _document(inner: object) -> Json:
     document = fields(inner)
     source = fields(document.get("source"))
     text = string(source.get("text"))
-    if not text and document.get("format") in _TEXT_FORMATS:
+    if not text and string(document.get("format")) in _TEXT_FORMATS:
         text = _decoded(string(source.get("bytes")))
     said = {"type": "text", "data": text} if text else {**source, "data": source.get("bytes")}
     return {"type": "document", "title": document.get("name"), "source": said}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from ctxheap.providers.json_fields import Fields, fields
+from ctxheap.providers.json_fields import Fields, fields, place
 
 Json = dict[str, object]
 
@@ -14,14 +14,14 @@ Json = dict[str, object]
 def whole(events: Iterable[Fields]) -> Json:
     """Return the response that the events of a stream add up to; `usage` only where it came."""
     response: Json = {}
-    blocks: dict[object, Json] = {}
-    pieces: dict[tuple[object, str], list[str]] = {}
+    blocks: dict[int, Json] = {}
+    pieces: dict[tuple[int, str], list[str]] = {}
     for event in events:
         start, delta = fields(event.get("contentBlockStart")), fields(event.get("contentBlockDelta"))
         if start:
-            blocks[start.get("contentBlockIndex")] = dict(fields(start.get("start")))
+            blocks[place(start.get("contentBlockIndex"))] = dict(fields(start.get("start")))
         if delta:
-            index = delta.get("contentBlockIndex")
+            index = place(delta.get("contentBlockIndex"))
             blocks.setdefault(index, {})
             for key, text in _pieces(fields(delta.get("delta"))):
                 pieces.setdefault((index, key), []).append(text)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ctxheap.heap.model import Part, Role, Usage
 from ctxheap.heap.tags import result_parts, text_parts
 from ctxheap.providers.gemini_media import media_parts
-from ctxheap.providers.json_fields import Fields, fields, json_text, objects, string, tokens
+from ctxheap.providers.json_fields import Fields, fields, json_text, objects, place, string, tokens
 from ctxheap.providers.openai_blocks import call_part
 from ctxheap.providers.unnamed_calls import answered, asked, model_speaks, others_speak
 
@@ -160,15 +160,15 @@ def whole(events: Iterable[Fields]) -> Json:
     """
     response: Json = {}
     usage: Json = {}
-    candidates: dict[object, Json] = {}
-    parts: dict[object, list[Fields]] = {}
+    candidates: dict[int, Json] = {}
+    parts: dict[int, list[Fields]] = {}
     is_ended = False
     for event in events:
         response.update(event)
         usage.update(fields(named(event, "usageMetadata")))
         is_ended = is_ended or bool(fields(named(event, "promptFeedback")))
         for piece in objects(event.get("candidates")):
-            index = piece.get("index", 0)
+            index = place(piece.get("index"))
             candidates.setdefault(index, {}).update(piece)
             parts.setdefault(index, []).extend(objects(fields(piece.get("content")).get("parts")))
             is_ended = is_ended or bool(named(piece, "finishReason"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from ctxheap.providers.json_fields import Fields, fields, objects, string
+from ctxheap.providers.json_fields import Fields, fields, objects, place, string
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.done"})
 # Which field of an item a piece of text belongs to, and the field inside its blocks, "" for none.
@@ -24,17 +24,17 @@ _PIECES = {
 }
 
 Json = dict[str, object]
-Place = tuple[object, str, str, object]
+Place = tuple[int, str, str, int]
 
 
 def whole(events: Iterable[Fields]) -> Json:
     """Return the response; of one that was cut, the items and pieces that came, and no usage."""
     response: Fields = {}
-    items: dict[object, Fields] = {}
+    items: dict[int, Fields] = {}
     pieces: dict[Place, list[str]] = {}
-    done: set[object] = set()
+    done: set[int] = set()
     for event in events:
-        kind, index = string(event.get("type")), event.get("output_index")
+        kind, index = string(event.get("type")), place(event.get("output_index"))
         response = fields(event.get("response")) or response
         if item := fields(event.get("item")):
             items[index] = item
@@ -44,19 +44,19 @@ def whole(events: Iterable[Fields]) -> Json:
             pieces.setdefault(_place(event, kind), []).append(string(event.get("delta")))
         if kind in _ENDS and objects(response.get("output")):
             return dict(response)
-    for place, texts in pieces.items():
-        if place[0] not in done:
-            items[place[0]] = _with_text(items.get(place[0], {}), place, "".join(texts))
+    for where, texts in pieces.items():
+        if where[0] not in done:
+            items[where[0]] = _with_text(items.get(where[0], {}), where, "".join(texts))
     return {**response, "output": list(items.values())}
 
 
 def _place(event: Fields, kind: str) -> Place:
     block = event.get("content_index", event.get("summary_index"))
-    return (event.get("output_index"), *_PIECES[kind], block)
+    return (place(event.get("output_index")), *_PIECES[kind], place(block))
 
 
-def _with_text(item: Fields, place: Place, text: str) -> Json:
-    _, key, inner, _ = place
+def _with_text(item: Fields, where: Place, text: str) -> Json:
+    _, key, inner, _ = where
     if not inner:
         return {**item, key: text}
     blocks = cast("list[object]", [block for block in objects(item.get(key)) if block.get(inner)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from ctxheap.providers.json_fields import Fields, fields, items, objects, string
+from ctxheap.providers.json_fields import Fields, fields, items, objects, place, string
 
 # Said once, or said again in each chunk; everything else that is text goes on from chunk to chunk.
 _SAID_ONCE = frozenset({"role", "id", "type", "name", "object", "index", "format", "tool_call_id"})
@@ -24,11 +24,11 @@ class _Text:
 def whole(chunks: Iterable[Fields]) -> Json:
     """Return the response that the chunks add up to; `usage` only where one was sent."""
     body: Json = {}
-    choices: dict[object, Json] = {}
+    choices: dict[int, Json] = {}
     for chunk in chunks:
         body.update((key, chunk[key]) for key in _HEAD if chunk.get(key) and not body.get(key))
         for choice in objects(chunk.get("choices")):
-            _add_choice(choices.setdefault(choice.get("index"), {}), choice)
+            _add_choice(choices.setdefault(place(choice.get("index")), {}), choice)
             _add_usage(body, choice)  # Moonshot puts it there
         _add_usage(body, chunk)
         _add_usage(body, fields(chunk.get("x_groq")))

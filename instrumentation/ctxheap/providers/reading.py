@@ -76,6 +76,15 @@ def read(
     stored: Stored | None = None,
 ) -> Reading:
     """Return what a call says; as `Endpoint.read`, which see."""
+    try:
+        return _read(endpoint, request, response, known, stored)
+    except RecursionError as error:
+        raise UnreadableError("a body is nested too deeply") from error
+
+
+def _read(
+    endpoint: Endpoint, request: bytes, response: Response, known: Prefix | None, stored: Stored | None
+) -> Reading:
     decoded = _decoded(request, FORMATS[endpoint.format].list_key, known)
     form = format_of(endpoint.format, decoded.fields)
     _check_request(form, decoded)
