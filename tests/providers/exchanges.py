@@ -90,3 +90,12 @@ def sse(*events: object) -> bytes:
 def seen(parts: Sequence[Part]) -> list[tuple[str, str]]:
     """Return tag and text of each part."""
     return [(part.tag, part.text) for part in parts]
+
+
+def keeping(**prefixes: Prefix) -> Stored:
+    """Return what finds the prefixes of stored calls."""
+
+    def find(name: str) -> Prefix | None:
+        return prefixes.get(name)
+
+    return find

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ctxheap.heap.model import Usage
 from ctxheap.providers.anthropic_edits import CLEARED
-from providers.exchanges import CONVERSE, GEMINI, MESSAGES, OLLAMA, RESPONSES, read, seen
+from providers.exchanges import CONVERSE, GEMINI, MESSAGES, OLLAMA, RESPONSES, keeping, read, seen
+
+Json = dict[str, object]
 
 USER = {"role": "user", "content": "go"}
 
@@ -14,16 +16,16 @@ def answer(response_id: str, *output: object) -> dict[str, object]:
     return {"id": response_id, "model": "m", "status": "completed", "output": list(output), "usage": usage}
 
 
-SECRET = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
+SECRET: Json = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "read", "arguments": "{}"}
 OUTPUT = {"type": "function_call_output", "call_id": "a", "output": "42"}
 
 
 def test_what_a_response_id_stands_for_is_in_front_of_the_request() -> None:
     first = read(RESPONSES, {"model": "m", "input": "go", "instructions": "Be."}, answer("r1", SECRET, CALL))
-    request = {"model": "m", "input": [OUTPUT], "previous_response_id": "r1"}
+    request: Json = {"model": "m", "input": [OUTPUT], "previous_response_id": "r1"}
 
-    second = read(RESPONSES, request, answer("r2"), stored={"r1": first.prefix}.get)
+    second = read(RESPONSES, request, answer("r2"), stored=keeping(r1=first.prefix))
 
     assert seen(second.exchange.prompt) == [
         ("user_turn", "go"),
@@ -37,10 +39,10 @@ def test_what_a_response_id_stands_for_is_in_front_of_the_request() -> None:
 
 
 def test_an_unknown_history_is_flagged_and_so_is_all_that_goes_on_from_it() -> None:
-    request = {"model": "m", "input": "go", "previous_response_id": "r0"}
+    request: Json = {"model": "m", "input": "go", "previous_response_id": "r0"}
     first = read(RESPONSES, request, answer("r1"))
     second = read(
-        RESPONSES, {**request, "previous_response_id": "r1"}, answer("r2"), stored={"r1": first.prefix}.get
+        RESPONSES, {**request, "previous_response_id": "r1"}, answer("r2"), stored=keeping(r1=first.prefix)
     )
 
     assert first.exchange.incomplete
@@ -48,11 +50,11 @@ def test_an_unknown_history_is_flagged_and_so_is_all_that_goes_on_from_it() -> N
 
 
 def test_a_conversation_holds_what_was_said_in_it() -> None:
-    request = {"model": "m", "input": "go", "conversation": {"id": "conv_1"}}
+    request: Json = {"model": "m", "input": "go", "conversation": {"id": "conv_1"}}
     first = read(RESPONSES, request, answer("r1", CALL))
 
     second = read(
-        RESPONSES, {**request, "input": [OUTPUT]}, answer("r2"), stored={"conv_1": first.prefix}.get
+        RESPONSES, {**request, "input": [OUTPUT]}, answer("r2"), stored=keeping(conv_1=first.prefix)
     )
 
     assert [part.tag for part in second.exchange.prompt] == [
@@ -87,7 +89,7 @@ def test_encrypted_reasoning_is_sized_by_what_was_billed_when_it_is_sent_back() 
 
 
 def tool_turn(number: int) -> list[dict[str, object]]:
-    use = {"type": "tool_use", "id": f"t{number}", "name": "read", "input": {}}
+    use: Json = {"type": "tool_use", "id": f"t{number}", "name": "read", "input": {}}
     result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"result {number}"}
     return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
 
@@ -96,7 +98,7 @@ def test_results_that_the_provider_cleared_are_receipts() -> None:
     turns = [each for number in range(3) for each in tool_turn(number)]
     edits = {"edits": [{"type": "clear_tool_uses_20250919"}]}
     applied = {"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 2}]}
-    request = {"model": "m", "messages": [USER, *turns], "context_management": edits}
+    request: Json = {"model": "m", "messages": [USER, *turns], "context_management": edits}
 
     reading = read(MESSAGES, request, {"content": [], "context_management": applied})
 
@@ -112,7 +114,7 @@ def test_results_of_excluded_tools_are_not_taken_for_cleared() -> None:
     turns = [each for number in range(2) for each in tool_turn(number)]
     edits = {"edits": [{"type": "clear_tool_uses_20250919", "exclude_tools": ["read"]}]}
     applied = {"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 1}]}
-    request = {"model": "m", "messages": [USER, *turns], "context_management": edits}
+    request: Json = {"model": "m", "messages": [USER, *turns], "context_management": edits}
 
     reading = read(MESSAGES, request, {"content": [], "context_management": applied})
 
@@ -128,7 +130,7 @@ def test_thinking_that_the_provider_cleared_is_gone() -> None:
         for text in ("old", "new")
     ]
     applied = {"applied_edits": [{"type": "clear_thinking_20251015", "cleared_thinking_turns": 1}]}
-    request = {"model": "m", "messages": [USER, thoughts[0], USER, thoughts[1]]}
+    request: Json = {"model": "m", "messages": [USER, thoughts[0], USER, thoughts[1]]}
 
     reading = read(MESSAGES, request, {"content": [], "context_management": applied})
 
@@ -137,7 +139,7 @@ def test_thinking_that_the_provider_cleared_is_gone() -> None:
 
 def test_what_lies_before_a_compaction_is_not_billed() -> None:
     compacted = {"role": "assistant", "content": [{"type": "compaction", "content": "They greeted."}]}
-    request = {
+    request: Json = {
         "model": "m",
         "system": "Be.",
         "messages": [USER, compacted, {"role": "user", "content": "on"}],
@@ -195,7 +197,7 @@ def test_a_call_that_nobody_answered_does_not_take_the_result_of_the_next_turn()
 
 
 def test_gemini_takes_snake_case_too() -> None:
-    request = {
+    request: Json = {
         "system_instruction": {"parts": [{"text": "Be."}]},
         "tools": [{"function_declarations": [{"name": "read"}]}, {"google_search": {}}],
         "contents": [{"role": "user", "parts": [{"inline_data": {"mime_type": "text/csv", "data": "YSxi"}}]}],
@@ -227,7 +229,7 @@ def test_gemini_usage_holds_the_cache_and_what_tools_of_google_read() -> None:
 
 
 def test_stored_content_of_gemini_is_known_to_be_missing() -> None:
-    request = {"contents": [], "cachedContent": "cachedContents/1"}
+    request: Json = {"contents": [], "cachedContent": "cachedContents/1"}
 
     assert read(GEMINI, request, {"candidates": []}).exchange.incomplete
 
@@ -241,7 +243,7 @@ def test_converse_blocks_are_read_for_what_they_are() -> None:
         {"video": {"format": "mp4", "source": {"bytes": "AA=="}}},
     ]
     result = {"toolUseId": "t", "status": "error", "content": [{"json": {"a": 1}}, {"text": "no"}]}
-    messages = [
+    messages: list[Json] = [
         {"role": "user", "content": content},
         {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "read", "input": {}}}]},
         {"role": "user", "content": [{"toolResult": result}]},
@@ -262,7 +264,7 @@ def test_converse_blocks_are_read_for_what_they_are() -> None:
 
 def test_ollama_thinks_sees_and_calls() -> None:
     call = {"function": {"name": "read", "arguments": {"p": 1}}}
-    messages = [
+    messages: list[Json] = [
         {"role": "user", "content": "go", "images": ["aGk="]},
         {"role": "assistant", "content": "", "thinking": "hm", "tool_calls": [call]},
         {"role": "tool", "tool_name": "read", "content": "42"},

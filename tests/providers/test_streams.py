@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import struct
 import zlib
+from typing import Any
 
 import pytest
-from botocore.eventstream import EventStreamBuffer
 
 from ctxheap.heap.model import Usage
 from ctxheap.providers.aws_events import MAX_FRAME_BYTES, frames
@@ -19,6 +20,9 @@ ASK = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
 INPUT = {"model": "m", "input": "go"}
 CONTENTS = {"contents": [{"role": "user", "parts": [{"text": "go"}]}]}
 AWS = "application/vnd.amazon.eventstream"
+
+
+Json = dict[str, object]
 
 
 def delta(**said: object) -> dict[str, object]:
@@ -112,7 +116,7 @@ def test_lines_may_end_in_any_way_and_the_last_without(ending: bytes) -> None:
 
 def test_a_cut_response_keeps_items_that_were_done_and_pieces_that_came() -> None:
     item = {"type": "function_call", "id": "f", "call_id": "a", "name": "read", "arguments": ""}
-    message = {"type": "message", "id": "m", "role": "assistant", "content": []}
+    message: Json = {"type": "message", "id": "m", "role": "assistant", "content": []}
     body = sse(
         {"type": "response.created", "response": {"id": "r", "model": "m-1", "output": []}},
         {"type": "response.output_item.added", "output_index": 0, "item": item},
@@ -219,7 +223,7 @@ SAID = {"messages": [{"role": "user", "content": [{"text": "go"}]}]}
 
 
 def test_frames_are_those_that_botocore_reads() -> None:
-    reader = EventStreamBuffer()
+    reader: Any = importlib.import_module("botocore.eventstream").EventStreamBuffer()  # it has no types
     reader.add_data(FRAMES)
 
     theirs = [(event.headers[":event-type"], event.payload) for event in reader]

@@ -191,61 +191,14 @@ def test_a_request_that_is_none_to_a_model_is_told(body: bytes) -> None:
 
 
 URLS = (CHAT, RESPONSES, MESSAGES, GEMINI, CONVERSE, OLLAMA)
-NAMES = st.sampled_from(
-    [
-        "messages",
-        "input",
-        "contents",
-        "model",
-        "role",
-        "content",
-        "parts",
-        "text",
-        "type",
-        "id",
-        "name",
-        "arguments",
-        "function",
-        "tool_calls",
-        "choices",
-        "delta",
-        "index",
-        "message",
-        "output",
-        "item",
-        "output_index",
-        "response",
-        "usage",
-        "usageMetadata",
-        "candidates",
-        "functionCall",
-        "functionResponse",
-        "inlineData",
-        "toolUse",
-        "toolResult",
-        "toolUseId",
-        "thinking",
-        "tool_use_id",
-        "system",
-        "tools",
-        "instructions",
-        "systemInstruction",
-        "toolConfig",
-        "content_block",
-        "contentBlockDelta",
-        "contentBlockStart",
-        "metadata",
-        "summary",
-        "done",
-        "context_management",
-        "applied_edits",
-        "cleared_tool_uses",
-        "edits",
-        "conversation",
-        "user",
-        "previous_response_id",
-    ]
-)
+WORDS = """
+    messages input contents model role content parts text type id name arguments function tool_calls choices
+    delta index message output item output_index response usage usageMetadata candidates functionCall
+    functionResponse inlineData toolUse toolResult toolUseId thinking tool_use_id system tools instructions
+    systemInstruction toolConfig content_block contentBlockDelta contentBlockStart metadata summary done
+    context_management applied_edits cleared_tool_uses edits conversation user previous_response_id
+"""
+NAMES = st.sampled_from(WORDS.split())
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 10**20) | st.floats(allow_nan=False) | st.text(max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5),
