@@ -83,7 +83,7 @@ def _begin(request: Any, method: str, url: Any) -> Flight | None:
 def _attach(flight: Flight, response: Any, plain: type, watched: type) -> None:
     flight.answer(response.status, response.headers, is_decoded=True)
     reader: Any = response.content
-    if reader.__class__ is not plain:  # of the very class, since ours has its layout
+    if not _is_just(reader, plain):
         flight.finish(cut=True)
         return
     for chunk in reader._buffer:
@@ -93,6 +93,11 @@ def _attach(flight: Flight, response: Any, plain: type, watched: type) -> None:
         return
     _flights[id(reader)] = flight
     reader.__class__ = watched
+
+
+def _is_just(reader: object, plain: type) -> bool:
+    """Say whether a reader is of that class and of no other below it: ours has its very layout."""
+    return type(reader) is plain
 
 
 def _watched_reader(plain: Any) -> type:

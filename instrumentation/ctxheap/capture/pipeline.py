@@ -23,6 +23,7 @@ from ctxheap.heap.live import LiveHeap
 from ctxheap.heap.model import Compaction, Exchange
 from ctxheap.heap.stitch import Assignment, Stitcher
 from ctxheap.providers.json_fields import fields, string
+from ctxheap.providers.prefix import Prefix
 from ctxheap.providers.reading import Reading
 from ctxheap.providers.wire import UnreadableError
 from ctxheap.telemetry.record import Activity, Inference
@@ -108,13 +109,14 @@ class Pipeline:
             self.output.emit(Inference(call))
             return
         try:
-            reading = self._read(call)
+            reading, session_before = self._read(call)
         except UnreadableError as error:
             self.ignored[type(error).__name__] += 1
             return
         pace.breathe()
-        exchange = self._told(call, reading)
+        exchange = self._told(call, reading, session_before)
         assignment = self._stitcher.assign(exchange, reading.chain)
+        self._recent.belongs(assignment.session)
         session = self._session(assignment.session, exchange)
         exchange = replace(exchange, session=assignment.session, compaction=session.compaction)
         session.compaction = None
@@ -130,21 +132,25 @@ class Pipeline:
             )
         )
 
-    def _read(self, call: Call) -> Reading:
+    def _read(self, call: Call) -> tuple[Reading, str]:
+        """Return what a call says, and the session that it goes on with beyond doubt, "" for none."""
         request = call.request
         found = self._recent.before(request)
         reading = call.endpoint.read(
             request, call.response, known=found[1] if found else None, stored=self._recent.stored
         )
         is_continued = found is not None and reading.prefix.decoded.kept >= found[1].decoded.count
+        session = self._recent.session(found[0]) if found and _is_answered(reading, found[1]) else ""
         chain = reading.chain
-        names = (
-            tuple(name for name in (chain.response, chain.conversation) if name) if _is_stateful(call) else ()
+        names = (chain.response, chain.conversation) if call.endpoint.format == "responses" else ()
+        self._recent.add(
+            reading.prefix,
+            tuple(name for name in names if name),
+            instead_of=found[0] if found and is_continued else None,
         )
-        self._recent.add(reading.prefix, names, instead_of=found[0] if found and is_continued else None)
-        return reading
+        return reading, session
 
-    def _told(self, call: Call, reading: Reading) -> Exchange:
+    def _told(self, call: Call, reading: Reading, session_before: str) -> Exchange:
         """Return the exchange with what the application said about it, marks and pins applied."""
         self._calls += 1
         exchange = reading.exchange
@@ -153,7 +159,7 @@ class Pipeline:
             exchange,
             call_id=exchange.call_id + f"@{self._calls}" if exchange.call_id else f"call-{self._calls}",
             prompt=self._labels.apply(exchange.prompt),
-            session=said.session or _session_in(reading, call),
+            session=said.session or _session_in(reading, call) or session_before,
             parent=said.parent or None,
             agent=said.agent or _attribute(call, ("gen_ai.agent.name",)),
             started_ns=call.started_ns,
@@ -188,8 +194,14 @@ class Pipeline:
         self.output.emit_activity(activity)
 
 
-def _is_stateful(call: Call) -> bool:
-    return call.endpoint.format == "responses"
+def _is_answered(reading: Reading, before: Prefix) -> bool:
+    """Say whether a request is the one before and an answer to it, however the answer reads.
+
+    Outputs are not known where a stream was cut, and agents change them before they send them back.
+    """
+    prompt, length = reading.prefix.parts, len(before.parts)
+    is_whole = reading.prefix.decoded.kept >= before.decoded.count and prompt[:length] == before.parts
+    return is_whole and 0 < length < len(prompt) and prompt[length].role == "assistant"
 
 
 def _parent(call: Call, assignment: Assignment) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from ctxheap.providers.reading import Prefix
+from ctxheap.providers.prefix import Prefix
 
 MAX_REQUESTS = 256
 SAMPLE_BYTES = 64
@@ -25,6 +25,7 @@ class Recent:
         self._prefixes: OrderedDict[int, Prefix] = OrderedDict()
         self._by_name: dict[str, int] = {}
         self._names: dict[int, tuple[str, ...]] = {}
+        self._sessions: dict[int, str] = {}
         self._next = 0
 
     def stored(self, name: str) -> Prefix | None:
@@ -40,6 +41,14 @@ class Recent:
             if alike > best:
                 best, found = alike, place
         return (found, self._prefixes[found]) if found is not None else None
+
+    def session(self, place: int) -> str:
+        """Return the session of the request at a place, "" if it was never told."""
+        return self._sessions.get(place, "")
+
+    def belongs(self, session: str) -> None:
+        """Say to which session the newest request belongs."""
+        self._sessions[self._next] = session
 
     def add(self, prefix: Prefix, names: tuple[str, ...], *, instead_of: int | None = None) -> None:
         """Remember a prefix; `instead_of` is the place of the one that it continues."""
@@ -61,6 +70,7 @@ class Recent:
         if prefix is None:
             return
         self._bytes -= len(prefix.raw)
+        self._sessions.pop(place, None)
         for name in self._names.pop(place, ()):
             if self._by_name.get(name) == place:
                 del self._by_name[name]
