@@ -51,7 +51,13 @@ class Runtime:
         self.now_ns = clock or time.time_ns
         self.settings = settings
         self.session_header = settings.session_header
-        self.intake = Intake(self._handle, warm=self._warm, idle=self._idle, max_bytes=settings.queue_bytes)
+        self.intake = Intake(
+            self._handle,
+            warm=self._warm,
+            idle=self._idle,
+            max_bytes=settings.queue_bytes,
+            exit_seconds=settings.exit_seconds,
+        )
         self._providers = tracer_provider, meter_provider
         self._new_id = new_id
         self._targets: Targets | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
+from ctxheap.capture.frameworks import session_of_framework
 from ctxheap.capture.guard import guarded
 from ctxheap.capture.scope import Scope, scope
 from ctxheap.providers.wire import Endpoint, Response, recognise
@@ -208,8 +209,10 @@ def begin(method: str, url: Callable[[], str], body: object, headers: Headers | 
         return None
     sink.wake()
     said = scope.get()
-    if headers is not None and not said.session and sink.session_header:
-        said = Scope(headers.get(sink.session_header) or "", said.agent, said.parent, said.activity)
+    if not said.session:
+        named = headers.get(sink.session_header) if headers is not None and sink.session_header else None
+        named = named or session_of_framework()
+        said = Scope(named, said.agent, said.parent, said.activity) if named else said
     return Flight(sink, endpoint, data, said)
 
 

@@ -1,4 +1,4 @@
-"""List the HTTP libraries that are hooked; each is patched when the application imports it, or now."""
+"""List the libraries that are hooked; each is patched when the application imports it, or now."""
 
 from __future__ import annotations
 
@@ -11,23 +11,27 @@ from ctxheap.capture.imports import Hook, ImportHooks
 from ctxheap.capture.patch import Patches
 
 _HOOKED = {
-    "httpx": "httpx_hook",
-    "httpx2": "httpx_hook",
-    "aiohttp": "aiohttp_hook",
-    "urllib3": "urllib3_hook",
+    "httpx": "httpx_hook:patch",
+    "httpx2": "httpx_hook:patch",
+    "aiohttp": "aiohttp_hook:patch",
+    "urllib3": "urllib3_hook:patch",
+    "langchain_core.retrievers": "frameworks:patch_langchain",
+    "llama_index.core.base.base_retriever": "frameworks:patch_llama_index",
 }
 
 
 def import_hooks(patches: Patches) -> ImportHooks:
     """Return what patches every library, as far as it is imported."""
-    return ImportHooks({name: _hook(file, patches) for name, file in _HOOKED.items()})
+    return ImportHooks({name: _hook(path, patches) for name, path in _HOOKED.items()})
 
 
-def _hook(file: str, patches: Patches) -> Hook:
+def _hook(path: str, patches: Patches) -> Hook:
+    file, _, function = path.partition(":")
+
     def patch(module: ModuleType) -> None:
         # Cannot be imported once the interpreter ends, and then the first spans of a short program may wait.
         import_module("concurrent.futures.thread")
         hook = import_module(f"ctxheap.capture.{file}")
-        cast("Callable[[ModuleType, Patches], None]", hook.patch)(module, patches)
+        cast("Callable[[ModuleType, Patches], None]", getattr(hook, function))(module, patches)
 
     return patch

@@ -19,7 +19,6 @@ from ctxheap import pace
 from ctxheap.capture.guard import faults
 
 IDLE_SECONDS = 1.0
-CHILD_SECONDS = 5.0
 FORK_SECONDS = 0.1
 WARM_SECONDS = 10.0
 
@@ -69,6 +68,7 @@ class Intake:
         warm: Called on the worker before anything else.
         idle: Called on the worker about every second while nothing comes, and at a flush (with True).
         max_bytes: Bound on what waits.
+        exit_seconds: How long the end of a process of `multiprocessing` waits at most.
     """
 
     def __init__(
@@ -78,8 +78,10 @@ class Intake:
         warm: Callable[[None], None],
         idle: Callable[[bool], None],
         max_bytes: int,
+        exit_seconds: float = 5.0,
     ) -> None:
         self.counts = Counts()
+        self.exit_seconds = exit_seconds
         self._handle = handle
         self._warm = warm
         self._idle = idle
@@ -206,4 +208,4 @@ def _flush_at_end_of_child(intake: Intake) -> None:
     process = sys.modules.get("multiprocessing.process")
     util = sys.modules.get("multiprocessing.util")
     if process is not None and util is not None and process.parent_process() is not None:
-        util.Finalize(None, intake.flush, args=(CHILD_SECONDS,), exitpriority=10)
+        util.Finalize(None, intake.flush, args=(intake.exit_seconds,), exitpriority=10)
