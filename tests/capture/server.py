@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -42,6 +43,8 @@ def serving() -> Generator[Server]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             server.requests.append(json.loads(body))
+            if "slow" in self.path:
+                time.sleep(0.6)
             status = server.statuses.pop(0) if server.statuses else 200
             answer = server.answers.pop(0) if server.answers else OPENAI
             data = json.dumps(answer if status == 200 else {"error": {"message": "no"}}).encode()
@@ -60,7 +63,8 @@ def serving() -> Generator[Server]:
             else:
                 self.send_header("content-length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(data)
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    self.wfile.write(data)
 
         def log_message(self, *args: Any) -> None:
             pass
