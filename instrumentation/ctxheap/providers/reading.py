@@ -6,7 +6,7 @@ what is new, and hands over the same `Part` objects for what stayed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ctxheap.heap.model import Exchange, Part, Usage
@@ -118,12 +118,18 @@ def _answer(form: Format, response: Response) -> _Answer:
     found = find(body, response.content_type)
     answer: Fields = {}
     if found.is_stream:
-        answer = form.whole(found.objects)
+        answer = form.whole(_paced(found.objects))
     elif found.objects:
         answer = found.objects[0]
     if not response.cut and not (found.objects and any(key in answer for key in form.marks)):
         raise UnreadableError("the response is no answer of a model")
     return _Answer(answer, found.is_stream)
+
+
+def _paced(pieces: Iterable[Fields]) -> Iterator[Fields]:
+    for piece in pieces:
+        breathe()
+        yield piece
 
 
 class _Reader:
