@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import statistics
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from overhead_runs.agent import Context
 from overhead_runs.variants import Variant
 
 MODEL = "gpt-5-mini"
-CALLS = 6
+CALLS = 4
 """In a block, without a pause: from the second on, the worker is busy with the one before."""
 
 
@@ -63,15 +62,3 @@ def _call(client: openai.OpenAI, context: Context) -> float:
     began = time.perf_counter()
     client.chat.completions.create(model=MODEL, messages=context.messages)
     return time.perf_counter() - began
-
-
-def added_ms(bare: list[float], with_it: list[float]) -> tuple[float, float, float]:
-    """Return the added median in milliseconds with its bootstrapped 90 % interval."""
-    drawn = random.Random(4)
-    found = sorted(
-        statistics.median(drawn.choices(with_it, k=len(with_it)))
-        - statistics.median(drawn.choices(bare, k=len(bare)))
-        for _ in range(400)
-    )
-    middle = statistics.median(with_it) - statistics.median(bare)
-    return middle * 1e3, found[20] * 1e3, found[379] * 1e3
