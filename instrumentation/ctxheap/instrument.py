@@ -251,7 +251,7 @@ def _register() -> None:
     if hasattr(os, "register_at_fork"):
         # logging takes its lock before a fork. What registered last waits first: so ours must be later, or
         # the worker may need that lock to come to the point that we wait for.
-        import logging  # noqa: F401, PLC0415
+        import logging  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport]
 
         os.register_at_fork(
             before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork

@@ -71,10 +71,10 @@ def _capture(environ: Mapping[str, str]) -> CaptureMode:
     if not mode:
         return "full" if environ.get(_GENAI_CONTENT, "").upper() in _ON_SPANS else "off"
     known: tuple[CaptureMode, ...] = ("off", "preview", "full")
-    found = next((name for name in known if name == mode), None)
-    if found is None:
-        raise SettingError(f"CTXHEAP_CAPTURE is off, preview or full, not {mode!r}")
-    return found
+    for name in known:
+        if name == mode:
+            return name
+    raise SettingError(f"CTXHEAP_CAPTURE is off, preview or full, not {mode!r}")
 
 
 def _whole(name: str, environ: Mapping[str, str], default: int) -> int:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import overload
@@ -201,7 +201,7 @@ def captured(
     session_header: str = "",
     strict: bool = True,
     clock: Callable[[], int] | None = None,
-) -> Iterator[CapturedCalls]:
+) -> Generator[CapturedCalls]:
     """Capture the calls made inside, in memory; whatever was on before is on again afterwards.
 
     Args:

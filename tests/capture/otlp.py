@@ -36,7 +36,7 @@ def collecting() -> Generator[Collected]:
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *args: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

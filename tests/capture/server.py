@@ -22,6 +22,10 @@ OPENAI: dict[str, Any] = {
 }
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # so that nobody is refused when many connect at once
+
+
 @dataclass
 class Server:
     """Hold what the server was asked and how it answers."""
@@ -66,10 +70,10 @@ def serving() -> Generator[Server]:
                 with suppress(BrokenPipeError, ConnectionResetError):
                     self.wfile.write(data)
 
-        def log_message(self, *args: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass
 
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    httpd = _Server(("127.0.0.1", 0), Handler)
     server.url = f"http://127.0.0.1:{httpd.server_port}/v1"
     thread = threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True)
     thread.start()

@@ -31,7 +31,12 @@ def _ask(url: str, text: str) -> None:
 def test_thread_of_a_graph_names_the_session() -> None:
     with serving() as server, captured() as calls:
         graph = graphs.StateGraph(dict)
-        graph.add_node("ask", lambda state: _ask(server.url, "hello") or state)
+
+        def ask(state: dict[str, Any]) -> dict[str, Any]:
+            _ask(server.url, "hello")
+            return state
+
+        graph.add_node("ask", ask)
         graph.add_edge(graphs.START, "ask")
         compiled = graph.compile()
         compiled.invoke({}, {"configurable": {"thread_id": "thread-7"}})

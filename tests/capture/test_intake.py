@@ -24,6 +24,14 @@ def intake(handle: Callable[[Weighed], None], *, max_bytes: int = 1_000) -> Inta
     return Intake(handle, warm=lambda _: None, idle=lambda _: None, max_bytes=max_bytes)
 
 
+def _waiting(gate: threading.Event) -> Callable[[Weighed], None]:
+    def handle(item: Weighed) -> None:
+        del item
+        gate.wait(30)
+
+    return handle
+
+
 def test_items_are_handled_in_order_on_another_thread() -> None:
     seen: list[tuple[Weighed, bool]] = []
     made = intake(lambda item: seen.append((item, threading.current_thread() is threading.main_thread())))
@@ -36,7 +44,7 @@ def test_items_are_handled_in_order_on_another_thread() -> None:
 
 def test_overload_drops_whole_items_and_counts_them() -> None:
     gate = threading.Event()
-    made = intake(lambda _: gate.wait(30) and None, max_bytes=25)
+    made = intake(_waiting(gate), max_bytes=25)
 
     taken = [made.offer(Item(name)) for name in "abcd"]
     gate.set()
@@ -90,7 +98,7 @@ def test_worker_that_died_is_started_again() -> None:
 
 def test_offering_takes_no_time_while_the_worker_is_busy() -> None:
     gate = threading.Event()
-    made = intake(lambda _: gate.wait(30) and None, max_bytes=10_000_000)
+    made = intake(_waiting(gate), max_bytes=10_000_000)
     made.offer(Item("first"))
 
     started = time.perf_counter()
@@ -105,7 +113,7 @@ def test_offering_takes_no_time_while_the_worker_is_busy() -> None:
 
 def test_end_of_time_is_told_not_waited_for() -> None:
     gate = threading.Event()
-    made = intake(lambda _: gate.wait(30) and None)
+    made = intake(_waiting(gate))
     made.offer(Item("slow"))
 
     assert not made.flush(0.05)
@@ -117,7 +125,7 @@ def test_end_of_time_is_told_not_waited_for() -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_child_starts_with_an_empty_intake_of_its_own() -> None:
     gate = threading.Event()
-    made = intake(lambda _: gate.wait(30) and None, max_bytes=25)
+    made = intake(_waiting(gate), max_bytes=25)
     made.offer(Item("parent's"))
     made.offer(Item("parent's"))
     child = os.fork()

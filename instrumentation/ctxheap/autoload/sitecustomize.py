@@ -16,7 +16,7 @@ def _run_other() -> None:
     ours = sys.modules.pop("sitecustomize", None)
     kept, sys.path[:] = sys.path[:], others
     try:
-        import sitecustomize  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] -- for its effects
+        import sitecustomize  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport, reportMissingImports] -- for its effects
     except ModuleNotFoundError as error:
         if error.name != "sitecustomize":
             raise

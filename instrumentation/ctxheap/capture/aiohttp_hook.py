@@ -102,23 +102,24 @@ def _is_just(reader: object, plain: type) -> bool:
 
 def _watched_reader(plain: Any) -> type:
     """Return a reader that keeps what it is fed; the same layout, so that one can become the other."""
+    base: Any = plain
 
-    class WatchedReader(plain):  # type: ignore[misc]  # the base is found at run time
+    class WatchedReader(base):  # type: ignore[misc]  # the base is found at run time
         __slots__ = ()
 
         def feed_data(self, data: bytes, *args: Any, **kwargs: Any) -> Any:
             flight = _flights.get(id(self))
             if flight is not None and data:
                 flight.feed(bytes(data))
-            return super().feed_data(data, *args, **kwargs)
+            return base.feed_data(self, data, *args, **kwargs)
 
         def feed_eof(self) -> None:
             _finish(self, cut=False)
-            super().feed_eof()
+            base.feed_eof(self)
 
         def set_exception(self, exc: Any, *args: Any, **kwargs: Any) -> None:
             _finish(self, cut=True)
-            super().set_exception(exc, *args, **kwargs)
+            base.set_exception(self, exc, *args, **kwargs)
 
         def __del__(self) -> None:
             _finish(self, cut=True)

@@ -11,7 +11,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ctxheap import pace
 from ctxheap.capture.attempts import Attempts
@@ -221,13 +221,13 @@ def _attribute(call: Call, names: Sequence[str]) -> str:
     context = call.context
     if not isinstance(context, Mapping):
         return ""
-    for value in context.values():
-        attributes = getattr(value, "attributes", None)
-        found = attributes if isinstance(attributes, Mapping) else value
-        if isinstance(found, Mapping):
-            for name in names:
-                if isinstance(named := found.get(name), str) and named:
-                    return named
+    for value in cast("Mapping[str, object]", context).values():
+        known = getattr(value, "attributes", value)
+        if isinstance(known, Mapping):
+            attributes = cast("Mapping[str, object]", known)
+            named = next((string(attributes.get(name)) for name in names if attributes.get(name)), "")
+            if named:
+                return named
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import orjson
 
@@ -59,20 +60,17 @@ class Content:
 
     def messages(self, parts: Sequence[Part], finish_reason: str = "") -> str:
         """Return messages as JSON in the form of the GenAI conventions."""
-        messages: list[dict[str, object]] = []
+        turns: list[tuple[str, list[object]]] = []
         for part in parts:
             made = self._part(part)
             if made is None:
                 continue
             role = "tool" if part.kind == "tool_result" else part.role
-            if not messages or messages[-1]["role"] != role:
-                messages.append({"role": role, "parts": [made]})
-            else:
-                _append(messages[-1], made)
-        if finish_reason:
-            for message in messages:
-                message["finish_reason"] = finish_reason
-        return _json(messages)
+            if not turns or turns[-1][0] != role:
+                turns.append((role, []))
+            turns[-1][1].append(made)
+        ended = {"finish_reason": finish_reason} if finish_reason else {}
+        return _json([{"role": role, "parts": made, **ended} for role, made in turns])
 
     def instructions(self, parts: Iterable[Part]) -> str:
         """Return system instructions as JSON."""
@@ -98,12 +96,6 @@ class Content:
         return {"type": "reasoning" if part.kind == "reasoning" else "text", "content": text}
 
 
-def _append(message: dict[str, object], part: dict[str, object]) -> None:
-    parts = message["parts"]
-    if isinstance(parts, list):
-        parts.append(part)
-
-
 def _json(value: object) -> str:
     try:
         return orjson.dumps(value).decode()
@@ -115,7 +107,7 @@ def _repaired(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
-        return [_repaired(item) for item in value]
+        return [_repaired(item) for item in cast("list[object]", value)]
     if isinstance(value, dict):
-        return {key: _repaired(item) for key, item in value.items()}
+        return {key: _repaired(item) for key, item in cast("dict[str, object]", value).items()}
     return value

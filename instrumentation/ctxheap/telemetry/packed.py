@@ -367,7 +367,7 @@ class _Reader:
         code = chr(self.raw(1)[0])
         if code not in _WIDTHS:
             raise IndexError("unknown width")
-        column = array(code)
+        column: array[int] = array(code)
         column.frombytes(self.raw(rows * _WIDTHS[code] // 8))
         if sys.byteorder == "big":
             column.byteswap()

@@ -189,12 +189,12 @@ def _meter_provider() -> MeterProvider:
 
 def _hushed(exporter: MetricExporter) -> MetricExporter:
     """Return the exporter, quiet; readers ask it for its own settings, so it stays what it is."""
-    export = exporter.export
+    export = cast("Callable[..., object]", exporter.export)
 
     def quiet_export(*args: object, **kwargs: object) -> object:
         _quiet.on = True
         try:
-            return cast("Callable[..., object]", export)(*args, **kwargs)
+            return export(*args, **kwargs)
         finally:
             _quiet.on = False
 
