@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import ctypes
+import linecache
 import subprocess
 import sys
 import threading
