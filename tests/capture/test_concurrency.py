@@ -53,7 +53,7 @@ def test_threads_keep_their_own_sessions() -> None:
 
     with serving() as server, captured() as calls:
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda n: run(f"s{n}", server.url), range(8)))
+            list(pool.map(run, [f"s{n}" for n in range(8)], [server.url] * 8))
         sessions = [call.session for call in calls]
 
     assert sorted(sessions) == sorted(f"s{n}" for n in range(8) for _ in range(4))

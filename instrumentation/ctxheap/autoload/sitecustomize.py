@@ -16,7 +16,8 @@ def _run_other() -> None:
     ours = sys.modules.pop("sitecustomize", None)
     kept, sys.path[:] = sys.path[:], others
     try:
-        import sitecustomize  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport, reportMissingImports] -- for its effects
+        # Imported for its effects; most hosts have none.
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport, reportMissingImports]
     except ModuleNotFoundError as error:
         if error.name != "sitecustomize":
             raise

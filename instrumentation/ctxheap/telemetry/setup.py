@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
@@ -189,7 +189,7 @@ def _meter_provider() -> MeterProvider:
 
 def _hushed(exporter: MetricExporter) -> MetricExporter:
     """Return the exporter, quiet; readers ask it for its own settings, so it stays what it is."""
-    export = cast("Callable[..., object]", exporter.export)
+    export = cast("Callable[..., object]", cast("Any", exporter).export)
 
     def quiet_export(*args: object, **kwargs: object) -> object:
         _quiet.on = True
