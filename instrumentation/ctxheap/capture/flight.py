@@ -10,6 +10,7 @@ from typing import Protocol, cast
 from ctxheap.capture.frameworks import session_of_framework
 from ctxheap.capture.guard import guarded
 from ctxheap.capture.scope import Scope, scope
+from ctxheap.pace import hush
 from ctxheap.providers.wire import Endpoint, Response, recognise
 
 MAX_RESPONSE_BYTES = 32 * 1024 * 1024
@@ -208,6 +209,7 @@ def begin(method: str, url: Callable[[], str], body: object, headers: Headers | 
     if endpoint is None:
         return None
     sink.wake()
+    hush(len(data))
     said = scope.get()
     if not said.session:
         named = headers.get(sink.session_header) if headers is not None and sink.session_header else None

@@ -173,9 +173,9 @@ class Intake:
                 continue
             if item is None:
                 return
+            pace.breathe()
             with self._busy:
                 self._serve(item)
-            pace.breathe()
 
     def _serve(self, item: Weighed) -> None:
         if isinstance(item, _Flush):
