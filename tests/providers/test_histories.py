@@ -88,6 +88,16 @@ def test_encrypted_reasoning_is_sized_by_what_was_billed_when_it_is_sent_back() 
     assert second.exchange.prompt[1].tokens == 3
 
 
+def test_a_stored_history_ends_where_the_provider_compacted_it() -> None:
+    compacted = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gBBBB"}
+    first = read(RESPONSES, {"model": "m", "input": [USER]}, answer("r1", CALL, compacted))
+    request = {"model": "m", "input": [USER], "previous_response_id": "r1"}
+
+    second = read(RESPONSES, request, answer("r2"), stored=keeping(r1=first.prefix))
+
+    assert [part.tag for part in second.exchange.prompt] == ["summary", "user_turn"]
+
+
 def tool_turn(number: int) -> list[dict[str, object]]:
     use: Json = {"type": "tool_use", "id": f"t{number}", "name": "read", "input": {}}
     result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"result {number}"}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 import zlib
+from types import SimpleNamespace
 
 import pytest
 import zstandard
@@ -43,6 +45,10 @@ BEDROCK = "https://bedrock-runtime.eu-west-1.amazonaws.com/model"
         (AZURE, Endpoint("openai", "azure.ai.openai", "acme.openai.azure.com", None, "gpt-5-mini")),
         ("http://localhost:8000/v1/chat/completions", Endpoint("openai", "", "localhost", 8000)),
         ("http://localhost:11434/v1/chat/completions", Endpoint("openai", "", "localhost", 11434)),
+        (
+            "https://x.execute-api.eu-west-1.amazonaws.com/v1/chat/completions",
+            Endpoint("openai", "", "x.execute-api.eu-west-1.amazonaws.com"),
+        ),
         (OLLAMA, Endpoint("ollama", "ollama", "localhost", 11434)),
         (
             "https://openrouter.ai/api/v1/chat/completions",

@@ -42,8 +42,6 @@ _HOSTS = (
     ("generativelanguage.googleapis.com", "gcp.gemini"),
     ("aiplatform.googleapis.com", "gcp.vertex_ai"),
     ("-aiplatform.googleapis.com", "gcp.vertex_ai"),
-    (".amazonaws.com", "aws.bedrock"),
-    (".api.aws", "aws.bedrock"),
     ("api.deepseek.com", "deepseek"),
     ("api.groq.com", "groq"),
     ("api.mistral.ai", "mistral_ai"),
@@ -159,4 +157,6 @@ def _provider_of(host: str) -> str:
     for name, provider in _HOSTS:
         if host == name or (name[0] in ".-" and host.endswith(name)) or host.endswith(f".{name}"):
             return provider
-    return ""
+    # Other services of AWS serve models of their users' own.
+    is_bedrock = "bedrock" in host and host.endswith((".amazonaws.com", ".api.aws"))
+    return "aws.bedrock" if is_bedrock else ""
