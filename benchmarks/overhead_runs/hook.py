@@ -21,11 +21,13 @@ from overhead_runs.variants import Variant
 
 @dataclass
 class Posts:
-    """Hold seconds on the caller's thread: without the hook, with it, and with its worker busy."""
+    """Hold seconds on the caller's thread: without the hook, with it, and with its worker busy; and CPU."""
 
     bare: list[float] = field(default_factory=list[float])
     resting: list[float] = field(default_factory=list[float])
     busy: list[float] = field(default_factory=list[float])
+    bare_cpu: list[float] = field(default_factory=list[float])
+    cpu: list[float] = field(default_factory=list[float])
 
 
 def posts(url: str, ours: Variant, *, messages: int, repeats: int) -> Posts:
@@ -38,12 +40,17 @@ def posts(url: str, ours: Variant, *, messages: int, repeats: int) -> Posts:
             _post(client, url, next(bodies))
             ours.settle()
             for _ in range(repeats):
+                three = [next(bodies) for _ in range(3)]
                 sink, capture.sink = capture.sink, None
-                found.bare.append(_post(client, url, next(bodies)))
+                began = time.process_time()
+                found.bare.append(_post(client, url, three[0]))
+                found.bare_cpu.append(time.process_time() - began)
                 capture.sink = sink
-                found.resting.append(_post(client, url, next(bodies)))
-                found.busy.append(_post(client, url, next(bodies)))
+                began = time.process_time()
+                found.resting.append(_post(client, url, three[1]))
+                found.busy.append(_post(client, url, three[2]))
                 ours.settle()
+                found.cpu.append((time.process_time() - began) / 2)
     finally:
         ours.off()
     return found

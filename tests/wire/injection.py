@@ -45,7 +45,7 @@ def recording(into: set[Line]) -> Iterator[None]:
     """Write down every line of ours that runs, on threads started inside too."""
 
     def see(frame: FrameType, event: str, _: object) -> Trace | None:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
+        if not frame.f_code.co_filename.startswith(PACKAGE) or not _is_ours():
             return None
         if event == "line":
             into.add(Line.of(frame))
@@ -62,7 +62,7 @@ def throwing_at(line: Line) -> Iterator[list[str]]:
     file = f"{PACKAGE}/{line[0]}"
 
     def see(frame: FrameType, event: str, _: object) -> Trace | None:
-        if thrown or frame.f_code.co_filename != file:
+        if thrown or frame.f_code.co_filename != file or not _is_ours():
             return None
         if event == "line" and frame.f_lineno == line[1]:
             thrown.append(threading.current_thread().name)
@@ -71,6 +71,11 @@ def throwing_at(line: Line) -> Iterator[list[str]]:
 
     with _traced(see):
         yield thrown
+
+
+def _is_ours() -> bool:
+    """Say whether this is the agent's thread or our worker's: the provider's threads use our code too."""
+    return threading.current_thread().name in ("MainThread", "ctxheap")
 
 
 @contextmanager

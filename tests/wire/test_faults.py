@@ -31,7 +31,7 @@ from wire.provider import Fault, ScriptedProvider
 from wire.test_raw_http import start
 
 CHAT = "/v1/chat/completions"
-FLUSH_SECONDS = 20.0
+FLUSH_SECONDS = 5.0
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 
@@ -78,7 +78,7 @@ def aiohttp_agent(url: str) -> object:
 
 
 CALLS = 2
-SHARDS = 4  # for xdist: the lines of the whole pipeline take a minute
+SHARDS = 8  # for xdist: the lines of the whole pipeline take a minute
 AGENTS: Mapping[str, Agent] = {
     "httpx": httpx_agent,
     "httpx_async": httpx_async_agent,
