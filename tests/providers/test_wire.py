@@ -182,6 +182,24 @@ def test_what_cannot_be_decompressed_is_told(encoding: str, body: bytes) -> None
         endpoint_read(CHAT, BODY, Response(200, JSON, encoding, body))
 
 
+def test_brotli_is_undone_where_a_decoder_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reversing:
+        def process(self, body: bytes) -> bytes:
+            return body[::-1]
+
+    monkeypatch.setitem(sys.modules, "brotli", SimpleNamespace(Decompressor=Reversing))
+
+    assert plain(b"cba", "br") == b"abc"
+
+
+def test_brotli_without_a_decoder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "brotli", None)
+    monkeypatch.setitem(sys.modules, "brotlicffi", None)
+
+    with pytest.raises(UnknownEncodingError, match="needs one of brotli, brotlicffi"):
+        plain(b"abc", "br")
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"<html>busy</html>", b"[]", b"{}", b'{"ok": true}', b"data: [DONE]\n\n"]
 )
