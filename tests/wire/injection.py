@@ -87,4 +87,4 @@ def _traced(see: Trace) -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
-        threading.settrace(before)  # type: ignore[arg-type]
+        threading.settrace(before)

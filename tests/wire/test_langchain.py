@@ -27,7 +27,7 @@ def openai(url: str, **options: Any) -> BaseChatModel:
 
 
 def claude(url: str, **options: Any) -> BaseChatModel:
-    return ChatAnthropic(model_name="claude-sonnet-4-5", api_key="none", base_url=url, **options)  # type: ignore[call-arg, arg-type]
+    return ChatAnthropic(model_name="claude-sonnet-4-5", api_key="none", base_url=url, **options)  # type: ignore[arg-type]
 
 
 def agent_of(model: BaseChatModel) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from llama_index.core.agent.workflow import AgentStream, FunctionAgent
 from llama_index.core.tools import FunctionTool
-from llama_index.llms.mistralai import MistralAI
+from llama_index.llms.mistralai import MistralAI  # type: ignore[import-untyped]
 
 from wire.compare import Agent, check
 from wire.script import QUESTION, SYSTEM, read_file, search, write_note
@@ -24,7 +24,7 @@ def agent_of(url: str, *, streaming: bool) -> FunctionAgent:
 async def run(url: str, *, streaming: bool) -> object:
     handler = agent_of(url, streaming=streaming).run(QUESTION)
     deltas = [event.delta async for event in handler.stream_events() if isinstance(event, AgentStream)]
-    answer = await handler
+    answer: Any = await handler
     results = [[call.tool_name, call.tool_kwargs, str(call.tool_output)] for call in answer.tool_calls]
     return deltas, str(answer), results
 

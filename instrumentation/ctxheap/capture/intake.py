@@ -94,6 +94,7 @@ class Intake:
         self._is_warm = False
         self._lock = threading.RLock()  # a finaliser may offer while its own thread is inside
         self._bytes = 0
+        self._held: Weighed | None = None
         self._thread: threading.Thread | None = None
         # Looked up now: where gevent has replaced both, the two must fit each other.
         self._queue: queue.SimpleQueue[Weighed | None] = queue.SimpleQueue()
@@ -139,8 +140,10 @@ class Intake:
     def flush(self, seconds: float) -> bool:
         """Wait until all that was offered so far is done; False when the time was not enough."""
         thread = self._thread
-        if thread is None or not thread.is_alive():
+        if thread is None:
             return self._queue.empty()
+        if not thread.is_alive():
+            self._ensure()
         request = _Flush(threading.Event())
         self._queue.put(request)
         return request.done.wait(seconds)
@@ -158,9 +161,17 @@ class Intake:
         with self._lock:
             if self._thread is thread:
                 self.counts.restarts += thread is not None
+                self._bury()
                 self._thread = threading.Thread(target=self._run, name="ctxheap", daemon=True)
                 self._thread.start()
                 _flush_at_end_of_child(self)
+
+    def _bury(self) -> None:
+        """Count the call that a worker held when it died."""
+        held, self._held = self._held, None
+        if held is not None:
+            self.counts.lost += 1
+            self._bytes -= held.weight
 
     def _run(self) -> None:
         pace.start()
@@ -173,6 +184,7 @@ class Intake:
                 continue
             if item is None:
                 return
+            self._held = None if isinstance(item, _Flush | _Warm) else item
             pace.breathe()
             with self._busy:
                 self._serve(item)
@@ -188,10 +200,11 @@ class Intake:
         self._is_warm = True
 
     def _work(self, item: Weighed) -> None:
-        weight = item.weight
-        if not self._try(self._handle, item):
-            self.counts.lost += 1
+        weight = item.weight  # a failed call gives its bodies up while it is handled
+        is_done = self._try(self._handle, item)
         with self._lock:
+            self._held = None
+            self.counts.lost += not is_done
             self._bytes -= weight
 
     def _try(self, function: Callable[[T], None], argument: T) -> bool:
