@@ -127,6 +127,7 @@ def _watched_reader(plain: Any) -> type:
     return WatchedReader
 
 
+@guarded("aiohttp.finish", None)
 def _finish(reader: object, *, cut: bool) -> None:
     flight = _flights.pop(id(reader), None)
     if flight is not None:
