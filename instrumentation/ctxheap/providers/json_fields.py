@@ -37,6 +37,11 @@ def string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def place(value: object) -> int:
+    """Return a place in a list, -1 for anything that is none."""
+    return value if isinstance(value, int) else -1
+
+
 def tokens(value: object) -> int:
     """Return a count of tokens; numbers in strings count, everything odd, negative or absurd is 0."""
     return _count(value) or 0
