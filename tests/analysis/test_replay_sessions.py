@@ -179,5 +179,26 @@ def test_a_prompt_is_checked_where_something_changed_and_in_its_own_shape(
     assert asked == ["anthropic"] * len(changed)
 
 
+def test_an_object_behind_a_hidden_part_has_the_size_it_was_billed_with() -> None:
+    hidden = Part("system", "hidden", "system_prompt", "")
+    exchanges = [
+        replace(each, prompt=(hidden, *each.prompt), usage=Usage(uncached=2 * each.usage.uncached + 900))
+        for each in growing(12)
+        if each.usage is not None
+    ]
+    heap = heap_of(exchanges)
+    billed = {number: call.tokens[place] for call in heap.calls for place, number in enumerate(call.numbers)}
+    rule = Rule("evict", Match(tags=("tool_result:*",)), When(idle_calls=4))
+
+    def freed(least: int) -> list[int]:
+        when = replace(rule.when, min_tokens=least)
+        report, _ = run(exchanges, Policy(rules=(replace(rule, when=when),), budget_tokens=1))
+        return [item.number for item in report.freed]
+
+    first = freed(0)[0]
+    assert first in freed(billed[first])
+    assert first not in freed(billed[first] + 1)
+
+
 def test_bill_adds_its_classes_up() -> None:
     assert Bill(read=3, written=4, uncached=5).input == 12

@@ -123,6 +123,7 @@ class _Run:
         self._records: list[_Record] = []
         self._freed: list[Freed] = []
         self._prompts: dict[int, int] = {}
+        self._billed: dict[int, int] = {}
         # Residents as they were built last; out of it goes whatever something new is known of.
         self._known: dict[int, Resident] = {}
         self._last_use: dict[int, int] = {}
@@ -185,11 +186,16 @@ class _Run:
 
     def _resident(self, number: int, part: Part) -> Resident:
         change = self._changes.get(number)
-        tokens = self._sizes.of(part) if change is None else change.tokens
+        tokens = self._size(number, part) if change is None else change.tokens
         known = self._known.get(number)
         if known is None or known.tokens != tokens:
             known = self._known[number] = self._made(number, part, change, tokens)
         return known
+
+    def _size(self, number: int, part: Part) -> int:
+        """Return what an object was billed at the last call that held it, as suggestions count it."""
+        billed = self._billed.get(number)
+        return self._sizes.of(part) if billed is None else billed
 
     def _made(self, number: int, part: Part, change: Change | None, tokens: int) -> Resident:
         item = self._heap.objects[number]
@@ -307,6 +313,7 @@ class _Run:
     def _learn(self, call: Call, prompt: Sequence[Part]) -> None:
         """Take in what is known once a call has been answered and billed."""
         self._sizes.billed(call, prompt)
+        self._billed.update(zip(call.numbers, (max(0, tokens) for tokens in call.tokens), strict=True))
         self._factors = factors_of(self._rates_of(call), call.model, hour=self._is_hourly)
         for number in self._uses.get(call.number, ()):
             self._last_use[number] = call.number
