@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from analysis.replayed import FACTORS, brute_force, heap_of, policy, rates_of, session, words_for
+from analysis.replayed import FACTORS, SECOND_NS, brute_force, heap_of, policy, rates_of, session, words_for
+from ctxheap.analysis import replay as replay_module
 from ctxheap.analysis.replay import replay
 from ctxheap.analysis.replay_records import Bill, ReplayReport, Sent
-from ctxheap.heap.model import Exchange
+from ctxheap.heap.model import Exchange, Part, Usage
 from ctxheap.reclaim import collector
 from ctxheap.reclaim.ledger import AuditLog
-from ctxheap.reclaim.policy import Policy, Trigger, default_policy
-from ctxheap.reclaim.requests import SHAPES, refused
+from ctxheap.reclaim.policy import Match, Policy, Rule, Trigger, When, default_policy
+from ctxheap.reclaim.requests import SHAPES, Shape, refused
 from ctxheap_collector.report.build import heaps_of
 from ctxheap_collector.report.pricing import Pricing
 from ctxheap_collector.transcripts.detect import read_all
@@ -130,6 +132,72 @@ def test_only_naive_recency_frees_the_value_that_the_last_step_needs(tmp_path: P
         assert report.refusals == ()
         assert [item for item in report.regrets if item.is_certain] == []
         assert late[0].number not in {item.number for item in report.freed}
+
+
+def growing(calls: int) -> list[Exchange]:
+    """Return a session that only reads, a result of 40 words a call."""
+    prompt = [Part("user", "text", "user_turn", "read all")]
+    found: list[Exchange] = []
+    for number in range(1, calls + 1):
+        asked = Part("assistant", "tool_call", "tool_call:read", f'{{"n": {number}}}', "read", f"t{number}")
+        usage = Usage(uncached=sum(len(part.text.split()) for part in prompt))
+        found.append(
+            Exchange(
+                f"c{number}",
+                tuple(prompt),
+                (asked,),
+                session="s",
+                model="claude-sonnet-4-5",
+                provider="anthropic",
+                started_ns=number * SECOND_NS,
+                usage=usage,
+            )
+        )
+        result = Part(
+            "tool", "tool_result", "tool_result:read", f"{number} words " * 20, "read", f"t{number}"
+        )
+        prompt += [asked, result]
+    return found
+
+
+def test_a_prompt_is_checked_where_something_changed_and_in_its_own_shape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def note(parts: Sequence[Part], shape: Shape) -> list[str]:
+        asked.append(shape)
+        return refused(parts, shape)
+
+    monkeypatch.setattr(replay_module, "refused", note)
+    rule = Rule("evict", Match(tags=("tool_result:*",)), When(idle_calls=4))
+
+    report, _ = run(growing(60), Policy(rules=(rule,), budget_tokens=500))
+
+    changed = {item.call for item in report.freed}
+    assert 0 < len(changed) < 60
+    assert asked == ["anthropic"] * len(changed)
+
+
+def test_an_object_behind_a_hidden_part_has_the_size_it_was_billed_with() -> None:
+    hidden = Part("system", "hidden", "system_prompt", "")
+    exchanges = [
+        replace(each, prompt=(hidden, *each.prompt), usage=Usage(uncached=2 * each.usage.uncached + 900))
+        for each in growing(12)
+        if each.usage is not None
+    ]
+    heap = heap_of(exchanges)
+    billed = {number: call.tokens[place] for call in heap.calls for place, number in enumerate(call.numbers)}
+    rule = Rule("evict", Match(tags=("tool_result:*",)), When(idle_calls=4))
+
+    def freed(least: int) -> list[int]:
+        when = replace(rule.when, min_tokens=least)
+        report, _ = run(exchanges, Policy(rules=(replace(rule, when=when),), budget_tokens=1))
+        return [item.number for item in report.freed]
+
+    first = freed(0)[0]
+    assert first in freed(billed[first])
+    assert first not in freed(billed[first] + 1)
 
 
 def test_bill_adds_its_classes_up() -> None:

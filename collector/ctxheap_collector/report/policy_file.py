@@ -14,4 +14,5 @@ _HEAD = """\
 
 def policy_text(policy: Policy) -> str:
     """Return the file's text."""
-    return _HEAD + yaml.safe_dump(mapping_of(policy), sort_keys=False, allow_unicode=True)
+    dumped = yaml.safe_dump(mapping_of(policy), sort_keys=False, allow_unicode=True)  # pyright: ignore[reportUnknownMemberType] -- stubs name Unknown
+    return _HEAD + dumped

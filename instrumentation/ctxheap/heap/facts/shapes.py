@@ -28,7 +28,7 @@ _NAMED = re.compile(
 _MARKS = re.compile(r"#(?:[\s,]*#)*")
 MAX_ARGUMENTS_CHARS = 100_000
 MAX_NAMES = 24
-_TYPES = {
+_TYPES: dict[type[object], str] = {
     str: "str",
     int: "int",
     float: "float",
