@@ -12,6 +12,7 @@ from ctxheap.heap.model import Exchange
 from ctxheap_collector.transcripts import (
     anthropic_messages,
     claude_code,
+    codex,
     mini_swe_agent,
     openai_messages,
     openhands,
@@ -52,6 +53,7 @@ FORMATS: tuple[Format, ...] = tuple(
     cast("Format", module)
     for module in (
         claude_code,
+        codex,
         openhands,
         mini_swe_agent,
         tau2,
