@@ -8,7 +8,7 @@
 
 Old versions write a call's `token_count` in front of its items, newer ones behind them; each file is of one
 kind. Counts are written again whenever a limit changes or a thread is resumed: only those that move the
-running totals are calls. A thread that was forked or spawned with its parent's history starts with a copy of it.
+running totals are calls. A thread that was forked or spawned with its parent's history starts with a copy.
 """
 
 from __future__ import annotations
