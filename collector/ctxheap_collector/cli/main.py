@@ -10,20 +10,21 @@ from types import ModuleType
 from typing import Final, cast
 
 from ctxheap import __version__
-from ctxheap_collector.cli import check, demo, leaks, profile, replay, suggest
+from ctxheap_collector.cli import check, demo, leaks, profile, replay, run, suggest
 from ctxheap_collector.cli.exits import CommandError, Exit
 from ctxheap_collector.cli.world import World
 
 Run = Callable[[argparse.Namespace, World], Exit]
 
 # One module a command: `add_parser` describes it, `run` is found through the parser's defaults.
-COMMANDS: Final[tuple[ModuleType, ...]] = (profile, leaks, suggest, replay, check, demo)
+COMMANDS: Final[tuple[ModuleType, ...]] = (profile, leaks, suggest, replay, check, run, demo)
 
 EPILOG: Final = """\
 examples:
   ctxheap demo                            a real session, profiled
   ctxheap profile ~/.claude/projects      your own sessions with Claude Code
   ctxheap profile run.traj.json --json    for other programs
+  ctxheap run -- python agent.py          a span a call, from an unchanged program
 
 exit codes: 0 fine, 1 findings above the bound asked for, 2 wrong use or
 unreadable input, 3 store or service not reachable, 130 interrupted

@@ -1,0 +1,1 @@
+"""Capture the calls of models at the HTTP layer, without cost or risk to the host."""

@@ -1,0 +1,1 @@
+"""Turn captured calls into OpenTelemetry spans and metrics."""
