@@ -13,6 +13,8 @@ from ctxheap_collector.transcripts import (
     anthropic_messages,
     claude_code,
     codex,
+    copilot,
+    gemini_cli,
     langfuse,
     mini_swe_agent,
     moatless,
@@ -57,6 +59,8 @@ FORMATS: tuple[Format, ...] = tuple(
     for module in (
         claude_code,
         codex,
+        copilot,
+        gemini_cli,
         pi,
         openhands,
         mini_swe_agent,
