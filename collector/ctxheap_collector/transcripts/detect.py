@@ -11,6 +11,7 @@ from typing import IO, Protocol, cast
 from ctxheap.heap.model import Exchange
 from ctxheap_collector.transcripts import (
     anthropic_messages,
+    cassettes,
     claude_code,
     codex,
     copilot,
@@ -70,6 +71,7 @@ FORMATS: tuple[Format, ...] = tuple(
         tau,
         swe_agent,
         openhands_events,
+        cassettes,
         request_log,
         anthropic_messages,
         openai_messages,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 from ctxheap_collector.transcripts import source_bytes
 
 SNIFF_BYTES = 4096
+CASSETTE = re.compile(rb"(?:\s*(?:#[^\n]*\n|---\s|version: *\d+\s))*\s*(?:http_)?interactions:\s")
+"""How a YAML file with recorded HTTP exchanges opens."""
+
 # Tools' own stores: large, and never a transcript. Other hidden folders are where agents keep theirs.
 _FOREIGN_FOLDERS = frozenset(
     {
@@ -47,8 +51,8 @@ def expand(paths: Iterable[str]) -> Iterator[Found]:
     """Yield the files behind files, globs (also `**`), folders and `-`, each once, in a stable order.
 
     Folders are walked whole, hidden ones too, less what cannot be a transcript: binary files, files that do
-    not open like JSON, and the stores of other tools. A name that leads nowhere is yielded all the same, so
-    that opening it says so.
+    not open like JSON or a cassette, and the stores of other tools. A name that leads nowhere is yielded all
+    the same, so that opening it says so.
     """
     seen: set[str] = set()
     for name in paths:
@@ -90,12 +94,12 @@ def _walk(root: Path) -> Iterator[Found]:
         subfolders[:] = sorted(name for name in subfolders if name not in _FOREIGN_FOLDERS)
         for name in sorted(names):
             path = Path(folder, name)
-            if opens_like_json(path):
+            if opens_like_transcript(path):
                 yield Found(path, is_named=False)
 
 
-def opens_like_json(path: Path) -> bool:
-    """Say whether a file's first bytes can open a JSON value; unreadable and special files cannot."""
+def opens_like_transcript(path: Path) -> bool:
+    """Say whether a file's first bytes can open JSON or a cassette; unreadable and special files cannot."""
     try:
         if not source_bytes.is_regular(path):
             return False
@@ -103,4 +107,4 @@ def opens_like_json(path: Path) -> bool:
             opening = source_bytes.unpack(raw).read(SNIFF_BYTES)
     except source_bytes.PackedError:
         return False
-    return opening.lstrip(source_bytes.SPACE)[:1] in (b"{", b"[")
+    return opening.lstrip(source_bytes.SPACE)[:1] in (b"{", b"[") or CASSETTE.match(opening) is not None
