@@ -138,7 +138,7 @@ def _whole(value: object, attached: Fields) -> object:
     if isinstance(value, str):
         key = value.removeprefix(_ATTACHED)
         return attached.get(key, value) if key != value else value
-    if isinstance(value, list):
-        return [_whole(item, attached) for item in items(value)]
+    if listed := items(value):
+        return [_whole(item, attached) for item in listed]
     body = fields(value)
     return {key: _whole(item, attached) for key, item in body.items()} if body else value
