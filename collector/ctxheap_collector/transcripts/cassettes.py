@@ -12,6 +12,7 @@ repeat.
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -223,7 +224,7 @@ def _sent(interaction: Fields) -> _Sent | None:
         return None
     status = response.get("status", response.get("status_code"))
     code = fields(status).get("code", status)
-    headers = {key.lower(): value for key, value in fields(response.get("headers")).items()}
+    headers = {str(key).lower(): value for key, value in fields(response.get("headers")).items()}
     given = headers.get("content-type")
     content_type = string(given) or string(next(iter(items(given)), ""))
     body = _bytes(response)
@@ -251,7 +252,11 @@ def _bytes(message: Fields) -> bytes:
 def _dumped(value: object) -> bytes:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
-    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
+    try:
+        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        # Half a surrogate pair, or a number beyond 64 bits.
+        return json.dumps(value, default=str).encode()
 
 
 def _compaction(sent: _Sent) -> Endpoint | None:

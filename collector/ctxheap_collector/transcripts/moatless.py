@@ -68,8 +68,8 @@ class _Tree:
         self._session = session
         self._document = document
         self._conversations = Conversations()
-        self._sessions: dict[object, str] = {}
-        self._has_child: set[object] = set()
+        self._sessions: dict[str, str] = {}
+        self._has_child: set[str] = set()
         prompt = string(fields(document.get("agent")).get("system_prompt"))
         own = [Part("system", "text", "system_prompt", prompt, where="agent.system_prompt")] if prompt else []
         self._opening = [_TREE_OPENING, *own]
@@ -86,12 +86,12 @@ class _Tree:
 
     def _place(self, node: Fields) -> tuple[str, str | None]:
         """Return session and parent of a node: the first child of a node goes on, the others are forks."""
-        parent_id = node.get("parent_id")
+        node_id, parent_id = str(node.get("node_id")), str(node.get("parent_id"))
         parent = self._sessions.get(parent_id, self._session)
-        is_fork = parent_id is not None and parent_id in self._has_child
+        is_fork = node.get("parent_id") is not None and parent_id in self._has_child
         self._has_child.add(parent_id)
-        session = f"{self._session}/node-{node.get('node_id')}" if is_fork else parent
-        self._sessions[node.get("node_id")] = session
+        session = f"{self._session}/node-{node_id}" if is_fork else parent
+        self._sessions[node_id] = session
         return session, parent if is_fork else None if session == self._session else self._session
 
     def _call(

@@ -44,7 +44,8 @@ def _is_line(line: Fields) -> bool:
     kind = string(line.get("type"))
     if kind == "session":
         return "id" in line and "timestamp" in line and "cwd" in line
-    return kind == "message" and "timestamp" in line and fields(line.get("message")).get("role") in _ROLES
+    role = string(fields(line.get("message")).get("role"))
+    return kind == "message" and "timestamp" in line and role in _ROLES
 
 
 def read(source: Source) -> Iterator[Exchange]:

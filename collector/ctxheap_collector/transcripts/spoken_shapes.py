@@ -79,7 +79,7 @@ def message_parts(message: object, *, tools: dict[str, str], where: str) -> list
     if fields(content).get("type") == "function" and role == "tool":
         # LangChain's tracer lists the tools among the messages.
         return openai.tool_definitions([content])
-    if any(block.get("type") in _VERCEL for block in blocks):
+    if any(string(block.get("type")) in _VERCEL for block in blocks):
         return _typed_parts(blocks, role, tools, where)
     if has_anthropic_blocks(body):
         return anthropic.message_parts({**body, "role": role}, tools=tools, where=where)
