@@ -10,6 +10,7 @@ from typing import IO, Protocol, cast
 
 from ctxheap.heap.model import Exchange
 from ctxheap_collector.transcripts import (
+    aider,
     anthropic_messages,
     cassettes,
     claude_code,
@@ -79,6 +80,7 @@ FORMATS: tuple[Format, ...] = tuple(
         swe_agent,
         openhands_events,
         cassettes,
+        aider,
         litellm_log,
         request_log,
         anthropic_messages,

@@ -15,6 +15,9 @@ SNIFF_BYTES = 4096
 CASSETTE = re.compile(rb"(?:\s*(?:#[^\n]*\n|---\s|version: *\d+\s))*\s*(?:http_)?interactions:\s")
 """How a YAML file with recorded HTTP exchanges opens."""
 
+AIDER = re.compile(rb"\s*# aider chat started at ")
+"""How aider's chat history opens."""
+
 # Tools' own stores: large, and never a transcript. Other hidden folders are where agents keep theirs.
 _FOREIGN_FOLDERS = frozenset(
     {
@@ -51,7 +54,7 @@ def expand(paths: Iterable[str]) -> Iterator[Found]:
     """Yield the files behind files, globs (also `**`), folders and `-`, each once, in a stable order.
 
     Folders are walked whole, hidden ones too, less what cannot be a transcript: binary files, files that do
-    not open like JSON or a cassette, and the stores of other tools. A name that leads nowhere is yielded all
+    not open like a transcript, and the stores of other tools. A name that leads nowhere is yielded all
     the same, so that opening it says so.
     """
     seen: set[str] = set()
@@ -99,7 +102,7 @@ def _walk(root: Path) -> Iterator[Found]:
 
 
 def opens_like_transcript(path: Path) -> bool:
-    """Say whether a file's first bytes can open JSON or a cassette; unreadable and special files cannot."""
+    """Say whether a file's first bytes can open JSON, a cassette or a chat history; special files cannot."""
     try:
         if not source_bytes.is_regular(path):
             return False
@@ -107,4 +110,5 @@ def opens_like_transcript(path: Path) -> bool:
             opening = source_bytes.unpack(raw).read(SNIFF_BYTES)
     except source_bytes.PackedError:
         return False
-    return opening.lstrip(source_bytes.SPACE)[:1] in (b"{", b"[") or CASSETTE.match(opening) is not None
+    is_json = opening.lstrip(source_bytes.SPACE)[:1] in (b"{", b"[")
+    return is_json or any(pattern.match(opening) for pattern in (CASSETTE, AIDER))
