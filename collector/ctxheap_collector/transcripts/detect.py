@@ -14,6 +14,7 @@ from ctxheap_collector.transcripts import (
     anthropic_messages,
     cassettes,
     claude_code,
+    claude_stream,
     codex,
     copilot,
     gemini_cli,
@@ -63,6 +64,7 @@ class Format(Protocol):
 FORMATS: tuple[Format, ...] = tuple(
     cast("Format", module)
     for module in (
+        claude_stream,
         claude_code,
         codex,
         copilot,
