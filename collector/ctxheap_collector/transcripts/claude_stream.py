@@ -4,8 +4,8 @@
     {"type": "user" | "assistant", "message": {…}, "parent_tool_use_id", "session_id"}
     {"type": "result", "usage": {…}}                totals of the run
 
-The messages are those of a transcript under other names, and are read by its reader; those of a sub-agent name
-the call that started it. A log of the SDK's transport holds the same, each message with its direction.
+The messages are those of a transcript under other names, and are read by its reader; those of a sub-agent
+name the call that started it. A log of the SDK's transport holds the same, each message with its direction.
 """
 
 from __future__ import annotations
