@@ -58,6 +58,8 @@ def read(source: Source) -> Iterator[Exchange]:
     maker = ExchangeMaker()
     made = [_call(source, maker, place, record, shared) for place, record in logged]
     yield from maker.in_sessions(made)
+    if not made and not source.skipped and not others:
+        source.skip(0, "no call")
     if others:
         source.skip(0, f"{counted(others, 'call was', 'calls were')} of another type: no conversation")
 

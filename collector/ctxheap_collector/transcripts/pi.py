@@ -291,5 +291,5 @@ def _usage(raw: object) -> Usage | None:
 def _call_id(stamp: object, output: list[Part], usage: Fields) -> str:
     """Return an id that every copy of the entry gives: forks start with a copy of their parent."""
     counts = ":".join(str(tokens(usage.get(key))) for key in _COUNTS)
-    told = b"".join(part.identity for part in output) + f"{stamp}:{counts}".encode()
+    told = b"".join(part.identity for part in output) + f"{stamp}:{counts}".encode("utf-8", "surrogatepass")
     return f"pi:{hashlib.sha256(told).hexdigest()[:20]}"
