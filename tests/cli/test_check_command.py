@@ -51,10 +51,10 @@ def planted(path: Path, *, results: int, words: int = 120) -> str:
 
 
 def test_within_bounds_is_one_line_and_code_0(tmp_path: Path) -> None:
-    outcome = check(str(DATA), "--max-peak", "30k", "--max-rebill", "8", home=tmp_path)
+    outcome = check(str(DATA), "--max-peak", "50k", "--max-rebill", "20", home=tmp_path)
 
     assert outcome == Outcome(
-        0, "13 sessions within bounds: peak context 30,000 tokens, re-bill factor 8\n", ""
+        0, "27 sessions within bounds: peak context 50,000 tokens, re-bill factor 20\n", ""
     )
 
 

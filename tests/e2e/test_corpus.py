@@ -21,7 +21,16 @@ READ = {
     "openai-finetune jsonl {messages,tools}": "openai-messages",
     "SWE-agent .traj (trajectory[] + history[])": "swe-agent",
     "LLM request/response jsonl": "request-log",
+    "codex session jsonl": "codex",
+    "pi coding-agent session jsonl v3 (message/compaction/model_change)": "pi",
+    "moatless trajectory.json (nodes[].completions[].usage)": "moatless",
+    "moatless trajs/*.json (transitions[].actions[])": "moatless",
+    "Langfuse trace export {trace,observations}": "langfuse",
+    "gemini session json": "gemini-cli",
+    "VCR cassette yaml (HTTP request+response)": "vcr-cassette",
 }
+# Listed as cassettes in the manifest, but spans of other tools.
+NOT_CASSETTES = (".json",)
 
 
 def manifest() -> list[tuple[str, str]]:
@@ -30,7 +39,8 @@ def manifest() -> list[tuple[str, str]]:
         return []
     with (SHARED / "data" / "MANIFEST.tsv").open(encoding="utf-8", newline="") as table:
         rows = [row for row in csv.DictReader(table, delimiter="\t") if row["format"] in READ]
-    return sorted({(READ[row["format"]], _whole(row)) for row in rows})
+    found = {(READ[row["format"]], _whole(row)) for row in rows}
+    return sorted(item for item in found if item[0] != "vcr-cassette" or not item[1].endswith(NOT_CASSETTES))
 
 
 def _whole(row: dict[str, str]) -> str:

@@ -47,7 +47,7 @@ def session(name: str, *ids: str) -> list[Line]:
 def test_unknown_format_says_what_was_looked_for_and_found(tmp_path: Path) -> None:
     path = write_json(tmp_path / "a.json", {"colour": 1, "size": 2})
 
-    with pytest.raises(Unreadable, match=r"a\.json.*keys colour, size.*looked for claude-code"):
+    with pytest.raises(Unreadable, match=r"a\.json.*keys colour, size.*looked for claude-stream"):
         detect.detect(Source.of(path))
 
 

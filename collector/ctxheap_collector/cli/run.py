@@ -16,7 +16,7 @@ from ctxheap_collector.cli.world import World
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ctxheap_collector.cli.profile import Commands
+    from ctxheap_collector.cli.inputs import Commands
 
 EPILOG: Final = """\
 examples:

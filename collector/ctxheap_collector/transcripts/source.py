@@ -129,6 +129,20 @@ class Source:
             if document is not None:
                 yield path, document
 
+    def contents(self) -> Iterator[tuple[Path, bytes]]:
+        """Yield path and whole content of every file in turn, for formats that are no JSON."""
+        for path in self.files:
+            with self._opened(path) as raw:
+                meter = source_bytes.Meter(raw, self.on_bytes)
+                try:
+                    data = _read_whole(source_bytes.unpack(raw))
+                except (ValueError, *source_bytes.PackedError) as error:
+                    self.skip(0, self._in(path, f"cannot be read: {error}"))
+                    continue
+                finally:
+                    meter.flush()
+            yield path, data
+
     def _take_document(self, path: Path) -> object | None:
         head = self._head
         if path == self.files[0] and head is not None and head.document is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,12 @@ from pathlib import Path
 from ctxheap_collector.transcripts import source_bytes
 
 SNIFF_BYTES = 4096
+CASSETTE = re.compile(rb"(?:\s*(?:#[^\n]*\n|---\s|version: *\d+\s))*\s*(?:http_)?interactions:\s")
+"""How a YAML file with recorded HTTP exchanges opens."""
+
+AIDER = re.compile(rb"\s*# aider chat started at ")
+"""How aider's chat history opens."""
+
 # Tools' own stores: large, and never a transcript. Other hidden folders are where agents keep theirs.
 _FOREIGN_FOLDERS = frozenset(
     {
@@ -47,8 +54,8 @@ def expand(paths: Iterable[str]) -> Iterator[Found]:
     """Yield the files behind files, globs (also `**`), folders and `-`, each once, in a stable order.
 
     Folders are walked whole, hidden ones too, less what cannot be a transcript: binary files, files that do
-    not open like JSON, and the stores of other tools. A name that leads nowhere is yielded all the same, so
-    that opening it says so.
+    not open like a transcript, and the stores of other tools. A name that leads nowhere is yielded all
+    the same, so that opening it says so.
     """
     seen: set[str] = set()
     for name in paths:
@@ -90,12 +97,12 @@ def _walk(root: Path) -> Iterator[Found]:
         subfolders[:] = sorted(name for name in subfolders if name not in _FOREIGN_FOLDERS)
         for name in sorted(names):
             path = Path(folder, name)
-            if opens_like_json(path):
+            if opens_like_transcript(path):
                 yield Found(path, is_named=False)
 
 
-def opens_like_json(path: Path) -> bool:
-    """Say whether a file's first bytes can open a JSON value; unreadable and special files cannot."""
+def opens_like_transcript(path: Path) -> bool:
+    """Say whether a file's first bytes can open JSON, a cassette or a chat history; special files cannot."""
     try:
         if not source_bytes.is_regular(path):
             return False
@@ -103,4 +110,5 @@ def opens_like_json(path: Path) -> bool:
             opening = source_bytes.unpack(raw).read(SNIFF_BYTES)
     except source_bytes.PackedError:
         return False
-    return opening.lstrip(source_bytes.SPACE)[:1] in (b"{", b"[")
+    is_json = opening.lstrip(source_bytes.SPACE)[:1] in (b"{", b"[")
+    return is_json or any(pattern.match(opening) for pattern in (CASSETTE, AIDER))
