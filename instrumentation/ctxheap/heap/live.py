@@ -92,7 +92,7 @@ class LiveHeap(HeapBuilder):
             split,
             tuple(heap.uses),
             tuple(heap.superseded),
-            tuple(number for number, when in heap.revived.items() if when == call.number),
+            tuple(number for number, when in heap.revived if when == call.number),
             list(self._places),
             self._tag_places,
         )
