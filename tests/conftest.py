@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -37,6 +38,11 @@ class SkippedGroups:
     def idle(self) -> list[str]:
         """Return the groups of which no test ran."""
         return sorted(group for group, ran in self.ran.items() if not ran)
+
+
+# A machine that does other things as well is slow, which says nothing about the code.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -19,8 +19,10 @@ from ctxheap_collector.cli.world import World
 from report.samples import profile
 
 TESTS = Path(__file__).parents[1]
+# Where a shell started the tests in the background, SIGINT is ignored and children inherit that.
 SLEEPER = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from ctxheap_collector.cli.main import main
 from ctxheap_collector.cli.world import World
 def profiler(paths, *, options, progress=None):
