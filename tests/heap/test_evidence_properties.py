@@ -201,6 +201,22 @@ def test_what_a_dozen_calls_hold_says_nothing_about_any_of_them() -> None:
     assert [item.number for item in memory.holding("w7")] == [7]
 
 
+def test_when_an_atom_is_first_asked_for_changes_nothing() -> None:
+    early, late = Memory(), Memory()
+
+    for number in range(90):
+        item = frozenset(("wcommon", f"w{number % 7}", f"w{number % 3}x"))
+        for memory in (early, late):
+            memory.add(_item(number, item))
+            memory.drop(number - 9)
+        early.watch(item)
+
+    asked = ["wcommon", "w5", "w2x", "w1x", "wnever"]
+    assert [[held.number for held in late.holding(atom)] for atom in asked] == [
+        [held.number for held in early.holding(atom)] for atom in asked
+    ]
+
+
 def _seconds(calls: int) -> float:
     turns = [
         Turn(

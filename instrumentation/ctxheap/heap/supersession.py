@@ -162,8 +162,11 @@ class Ledger:
     def _shown_again(self, access: Access, text: str) -> Iterator[tuple[Claim, Reason]]:
         if access.detail or access.action != "read":
             earlier = None if access.starts else self._repeats.get(access)
-            names_a_start = earlier is not None and access.action == "read" and holds_handle(earlier.text)
-            if earlier is not None and not names_a_start:
+            if earlier is None:
+                return
+            # what says the same names the same, so only other answers are searched
+            is_other = access.action == "read" and earlier.text != text
+            if not (is_other and holds_handle(earlier.text)):
                 yield earlier, "superseded"
             return
         resource = self._resources.get(access.resource)

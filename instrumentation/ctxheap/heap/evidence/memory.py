@@ -1,13 +1,17 @@
 """Remember what a session's context holds: objects, the atoms they hold, what the model said.
 
-see ──▶ Item ──▶ holders[atom] = its newest objects outside the model's own text
-output ────────▶ said[atom]    = when the model last said it
-drop  ────────▶ the item is gone at once; its entries in `holders` are swept in bulk later
+see ──▶ Item ──▶ log, first[atom] = place in the log of the first object that held it
+output ──▶ asks ──▶ held[atom] = its newest objects, looked up in the log when first asked for
+       ────────▶ said[atom] = when the model last said it
+drop  ────────▶ the item is gone at once; its entries are swept in bulk later
+
+Most atoms are never asked for: only for those that were, holders are kept up with every new object.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from .weights import Weights
 
@@ -22,6 +26,7 @@ TINY_RESULTS = 15
 """Newest one-value results that are looked at again for every output."""
 TINY_ATOMS = 6
 TINY_CHARS = 120
+_SOURCE = attrgetter("source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,12 @@ class Memory:
         self.said: dict[str, int] = {}
         self.weights = Weights()
         self.tiny: list[int] = []
-        self._holders: dict[str, int | list[int]] = {}
+        self._log: list[Item] = []
+        self._kept = 0
+        self._drops: list[tuple[int, int]] = []
+        self._first: dict[str, int] = {}
+        self._held: dict[str, list[int]] = {}
+        self._watched: set[str] = set()
         self._common: set[str] = set()
         self._live_pairs = 0
         self._dead_pairs = 0
@@ -104,43 +114,80 @@ class Memory:
             del self.tiny[:-TINY_RESULTS]
 
     def _hold(self, item: Item) -> frozenset[str]:
-        holders, number = self._holders, item.number
         # most atoms of a large result are new: those are taken in at the speed of C
-        new = item.atoms.difference(holders, self._common)
-        for atom in item.atoms.difference(new, self._common):
-            held = holders[atom]
-            if isinstance(held, int):
-                holders[atom] = [held, number]
-                continue
-            held.append(number)
+        new = item.atoms.difference(self._first)
+        self._first.update(dict.fromkeys(new, len(self._log)))
+        for atom in item.atoms & self._watched:
+            held = self._held[atom]
+            held.append(item.number)
             if len(held) > HOLDERS:
-                self._shorten(atom, held)
-        holders.update(dict.fromkeys(new, number))
+                self._shorten(atom, held, self.items)
+        self._log.append(item)
         return new
 
-    def _shorten(self, atom: str, held: list[int]) -> None:
-        if self.sources(self.holding(atom)) >= COMMON_SOURCES:
-            self._common.add(atom)
-            del self._holders[atom]
-        else:
+    def _shorten(self, atom: str, held: list[int], live: dict[int, Item]) -> None:
+        if self.sources([live[number] for number in reversed(held) if number in live]) < COMMON_SOURCES:
             del held[: HOLDERS // 2]
+            return
+        self._common.add(atom)
+        self._watched.discard(atom)
+        self._held.pop(atom, None)
+
+    def watch(self, atoms: frozenset[str]) -> set[str]:
+        """Prepare to say who holds these atoms; return those that any object may hold."""
+        known = set(atoms & self._first.keys()) - self._common
+        asked = known - self._watched
+        if asked:
+            self._look_up(asked)
+        return known
+
+    def _look_up(self, asked: set[str]) -> None:
+        found: dict[str, list[int]] = {atom: [] for atom in asked}
+        start = min(map(self._first.__getitem__, asked))
+        for item in self._log[start:]:
+            for atom in asked & item.atoms:
+                found[atom].append(item.number)
+        self._held.update(found)
+        self._watched |= asked
+        for atom, held in found.items():
+            if len(held) > HOLDERS:
+                self._replay(atom)
+
+    def _replay(self, atom: str) -> None:
+        """Shorten the holders of an atom as if they had been kept up with every object since the sweep."""
+        held = self._held[atom] = []
+        live = {item.number: item for item in self._log[: self._kept]}
+        drops = iter([*self._drops, (len(self._log), -1)])
+        place_of_drop, gone = next(drops)
+        for place, item in enumerate(self._log):
+            while place_of_drop <= place:
+                live.pop(gone, None)
+                place_of_drop, gone = next(drops)
+            if atom in item.atoms and atom not in self._common:
+                held.append(item.number)
+                if len(held) > HOLDERS:
+                    self._shorten(atom, held, live)
+            live[item.number] = item
 
     def drop(self, number: int) -> None:
         """Forget an object: it holds nothing from now on."""
         item = self.items.pop(number, None)
         if item is None:
             return
+        self._drops.append((len(self._log), number))
         self._live_pairs -= len(item.atoms)
         self._dead_pairs += len(item.atoms)
         if self._dead_pairs > max(SWEEP_PAIRS, self._live_pairs):
             self._sweep()
 
     def _sweep(self) -> None:
-        self._holders.clear()
-        self._common.clear()
+        self._log = list(self.items.values())
+        self._kept = len(self._log)
         self._dead_pairs = 0
-        for item in self.items.values():
-            self._hold(item)
+        for forgotten in (self._drops, self._first, self._held, self._watched, self._common):
+            forgotten.clear()
+        for place in reversed(range(self._kept)):
+            self._first.update(dict.fromkeys(self._log[place].atoms, place))
 
     @property
     def pairs(self) -> int:
@@ -149,13 +196,9 @@ class Memory:
 
     def holding(self, atom: str) -> list[Item]:
         """Return the live objects that hold an atom, newest first."""
-        held = self._holders.get(atom)
-        if held is None:
-            return []
-        items = self.items
-        if isinstance(held, int):
-            return [items[held]] if held in items else []
-        return [items[number] for number in reversed(held) if number in items]
+        if atom not in self._watched:
+            self.watch(frozenset((atom,)))
+        return list(filter(None, map(self.items.get, reversed(self._held.get(atom, ())))))
 
     def is_held(self, atom: str) -> bool:
         """Say whether any live object holds an atom, so many that it says nothing included."""
@@ -165,7 +208,7 @@ class Memory:
         """Return from how many different calls the newest of these objects are."""
         if len(held) == 1:
             return 1
-        return len({item.source for item in held[:COMMON_SOURCES]})
+        return len(set(map(_SOURCE, held[:COMMON_SOURCES])))
 
     def say(self, atoms: frozenset[str], order: int) -> None:
         """Note that the model said these atoms."""

@@ -26,6 +26,7 @@ class OwnText:
         self._new.append(number)
         weights = memory.weights
         names = [atom for atom in atoms.difference(self._introduced) if weights[atom] > 1.0]
+        memory.watch(frozenset(names))
         mine = [atom for atom in names if not memory.is_held(atom)]
         self._introduced.update(dict.fromkeys(mine, number))
         self._by_number[number] = mine

@@ -17,7 +17,7 @@ _NUMBERED = re.compile(r"\n" + _NUMBER)
 # the comma stands first so that the search for it runs at the speed of memchr
 _THOUSANDS = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
 _FENCED = re.compile(r"```[\w+\-]*\n(.*?)```", re.S)
-_KEY = re.compile(r'"[A-Za-z_ ]+"\s*:')
+_KEY = re.compile(r'"[A-Za-z_ ]++"\s*+:')
 _LEAF = re.compile(r'[:\[,]\s*"([^"\n]{1,40})"')
 RECORD_CHARS = 8_000
 """Length up to which a structured result is read as a record whose short values count for more."""

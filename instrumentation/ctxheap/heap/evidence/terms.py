@@ -93,26 +93,28 @@ class Terms(NamedTuple):
 def credited(memory: Memory, output: Output) -> dict[int, Credit]:
     """Return who is credited with the atoms of an output, by object number."""
     found: dict[int, Credit] = {}
-    for atom in output.atoms:
+    for atom in memory.watch(output.atoms):
         held = memory.holding(atom)
         if not held or (atom in held[0].call.asked and not is_handle(atom)):
             continue
-        credit = found.get(held[0].number)
+        newest = held[0]
+        credit = found.get(newest.number)
         if credit is None:
-            credit = found[held[0].number] = Credit()
-        _mention(credit, atom, memory, held, output)
+            credit = found[newest.number] = Credit()
+        share = memory.weights[atom] / memory.sources(held)
+        _mention(credit, atom, newest, share, in_text=atom in output.said, when=memory.said.get(atom))
     return found
 
 
-def _mention(credit: Credit, atom: str, memory: Memory, held: list[Item], output: Output) -> None:
-    share = memory.weights[atom] / memory.sources(held)
-    if atom in held[0].leaves and not is_handle(atom):
+def _mention(
+    credit: Credit, atom: str, newest: Item, share: float, *, in_text: bool, when: int | None
+) -> None:
+    """Note a mention of an atom that the model said last at `when`, None if never."""
+    if atom in newest.leaves and not is_handle(atom):
         share *= LEAF_WEIGHT
-    in_text = atom in output.said
-    when = memory.said.get(atom)
     if when is None:
         credit.first.append(share)
-    elif when < held[0].order:
+    elif when < newest.order:
         credit.echo.append(share)
     else:
         credit.retold += in_text
