@@ -54,7 +54,7 @@ def test_within_bounds_is_one_line_and_code_0(tmp_path: Path) -> None:
     outcome = check(str(DATA), "--max-peak", "50k", "--max-rebill", "20", home=tmp_path)
 
     assert outcome == Outcome(
-        0, "27 sessions within bounds: peak context 50,000 tokens, re-bill factor 20\n", ""
+        0, "30 sessions within bounds: peak context 50,000 tokens, re-bill factor 20\n", ""
     )
 
 

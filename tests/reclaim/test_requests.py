@@ -108,11 +108,30 @@ def test_each_provider_has_a_shape(provider: str, shape: Shape) -> None:
     assert shape_of(provider) == shape
 
 
+# Formats whose every prompt was looked at; cassettes, spans and exports hold requests that failed on purpose.
+CHECKED_FORMATS = frozenset(
+    {
+        "claude-code",
+        "openhands",
+        "openhands-events",
+        "mini-swe-agent",
+        "tau-bench",
+        "tau2-bench",
+        "swe-agent",
+        "request-log",
+        "anthropic-messages",
+        "openai-messages",
+    }
+)
+
+
 @pytest.mark.shared
 def test_every_complete_prompt_of_the_corpus_is_valid_as_it_is(shared: Path) -> None:
     checked, wrong = 0, list[str]()
     for reading in read_all([str(shared / "data")]):
         name = Path(str(reading.source.name)).name
+        if reading.format not in CHECKED_FORMATS:
+            continue
         for exchange in reading.exchanges:
             has_content = any(part.kind != "hidden" for part in exchange.prompt)
             if exchange.incomplete or not has_content or name in UNANSWERED:
