@@ -136,7 +136,7 @@ def test_bodies_that_ask_no_model_are_none(body: bytes) -> None:
 
 
 def test_a_compressed_request_is_read() -> None:
-    reading = endpoint_read(CHAT, gzip.compress(BODY), Response(200, JSON, "", b'{"choices":[]}'))
+    reading = endpoint_read(CHAT, gzip.compress(BODY, mtime=0), Response(200, JSON, "", b'{"choices":[]}'))
 
     assert seen(reading.exchange.prompt) == [("user_turn", "hi")]
 
@@ -147,13 +147,13 @@ ANSWER = b'{"id":"a","choices":[{"message":{"role":"assistant","content":"yes"},
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(ANSWER)),
-        ("gzip", gzip.compress(ANSWER[:40]) + gzip.compress(ANSWER[40:])),
+        ("gzip", gzip.compress(ANSWER, mtime=0)),
+        ("gzip", gzip.compress(ANSWER[:40], mtime=0) + gzip.compress(ANSWER[40:], mtime=0)),
         ("deflate", zlib.compress(ANSWER)),
         ("deflate", zlib.compress(ANSWER)[2:-4]),
         ("zstd", zstandard.compress(ANSWER)),
         ("zstd", zstandard.compress(ANSWER[:40]) + zstandard.compress(ANSWER[40:])),
-        ("gzip, zstd", zstandard.compress(gzip.compress(ANSWER))),
+        ("gzip, zstd", zstandard.compress(gzip.compress(ANSWER, mtime=0))),
         ("identity", ANSWER),
     ],
 )
@@ -166,7 +166,7 @@ def test_compressed_answers_are_read(encoding: str, body: bytes) -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_of_a_cut_compressed_stream_is_read_what_came(encoding: str) -> None:
     (call,) = recorded("anthropic_thinking_stream")
-    body = gzip.compress(call.response) if encoding == "gzip" else zstandard.compress(call.response)
+    body = gzip.compress(call.response, mtime=0) if encoding == "gzip" else zstandard.compress(call.response)
     half = Response(200, SSE, encoding, body[: len(body) * 2 // 3], cut=True)
 
     reading = endpoint_read(call.url, call.request, half)
